@@ -1,0 +1,26 @@
+#include "base/event.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace nvdra {
+
+Event::Event(asio::any_io_executor executor)
+    : bell_(executor, asio::steady_timer::time_point::max()) {}
+
+void Event::notify() {
+  ++count_;
+  bell_.cancel();
+}
+
+Async<std::uint64_t> Event::wait(std::uint64_t seen) {
+  while (count_ == seen) {
+    // A notification and a cancellation both abort the wait; after the latter the next wait throws,
+    // because throw_if_cancelled is on by default.
+    auto [ignored] = co_await bell_.async_wait(asio::as_tuple(asio::use_awaitable));
+    (void)ignored;
+  }
+  co_return count_;
+}
+
+}  // namespace nvdra

@@ -1,0 +1,28 @@
+// HTTP/1.1 and TLS to the API server: a keep-alive pool. The only user of Beast and OpenSSL.
+//   * TLS 1.2 or newer, the CA of the config only, the peer's name or address verified.
+//   * At most `in_flight` requests at once (streams and urgent requests are not counted); others
+//   queue
+//     in order. Idle connections are closed after 90 s.
+//   * Connecting has its own limit; half-open connections are found by the limits of the calls.
+//   * The token file is read again when its modification time changes, at most once a second.
+#pragma once
+
+#include "k8s/config.hpp"
+#include "k8s/transport.hpp"
+
+#include <memory>
+
+namespace nvdra::k8s {
+
+struct HttpLimits {
+  int in_flight = 64;
+  Duration connect = 10s;
+  Duration idle = 90s;
+  std::size_t body = 512u << 20;
+};
+
+// Errors: bad_config, with what is wrong in the certificates or keys.
+Result<std::unique_ptr<Transport>> make_http_transport(asio::any_io_executor executor, Time& time,
+                                                       Config config, HttpLimits limits = {});
+
+}  // namespace nvdra::k8s
