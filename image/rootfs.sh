@@ -17,21 +17,28 @@ libraries=(
 
 die() { printf 'image: %s\n' "$*" >&2; exit 1; }
 
-# fetch PACKAGE...: prints the paths of their .deb files in the cache; the checksums are those in
-# apt's lists. One call for all: apt reads its lists each time.
+# fetch PACKAGE...: prints the paths of their .deb files in the cache.
 fetch() {
+  fetch_listed "$@" && return
+  echo "image: apt's lists are missing or old: running apt-get update" >&2
+  if [ "$(id -u)" = 0 ]; then apt-get update -qq >&2; else sudo -n apt-get update -qq >&2; fi ||
+    die "cannot get $*: run apt-get update as root (for another architecture first dpkg --add-architecture)"
+  fetch_listed "$@" || die "cannot get $*: check the network and apt's sources"
+}
+
+# The checksums are those in apt's lists. One call for all packages: apt reads its lists each time.
+fetch_listed() {
   local uri file size sum listed
-  listed="$(apt-get download --print-uris "$@" 2>/dev/null)" ||
-    die "apt does not know all of $*: run apt-get update (for another architecture first dpkg --add-architecture)"
+  listed="$(apt-get download --print-uris "$@" 2>/dev/null)" || return 1
   while read -r uri file size sum; do
-    sum="${sum#SHA256:}"
-    if ! echo "$sum  $debs/$file" | sha256sum --check --status 2>/dev/null; then
-      (cd "$debs" && apt-get download -qq -o APT::Sandbox::User=root "${file%%_*}:$arch" >&2) ||
-        die "cannot download $file ($size bytes) from ${uri//\'/}: check the network, or run apt-get update"
-      echo "$sum  $debs/$file" | sha256sum --check --status || die "$debs/$file has not the checksum of apt's lists; remove it"
+    sum="${sum#SHA256:}  $debs/$file"
+    if ! sha256sum --check --status <<<"$sum" 2>/dev/null; then
+      echo "image: downloading $file ($size bytes)" >&2
+      (cd "$debs" && apt-get download -qq -o APT::Sandbox::User=root "${file%%_*}:$arch" >&2) || return 1
+      sha256sum --check --status <<<"$sum" || die "$debs/$file from ${uri//\'/} has not the checksum of apt's lists; remove it"
     fi
-    printf '%s\n' "$debs/$file"
   done <<<"$listed"
+  awk -v folder="$debs/" '{ print folder $2 }' <<<"$listed"
 }
 
 # install_libraries UNPACKED ROOT TRIPLET
@@ -83,7 +90,7 @@ main() {
   # shellcheck disable=SC2064 # the folder of now
   trap "rm -rf '$work'" EXIT
   install_etc "$root"
-  mapfile -t packages < <(grep -v '^#' "$here/packages.txt")
+  mapfile -t packages < <(grep -v '^#' "$here/base-packages.txt")
   debs_of="$(fetch "${packages[@]/%/:$arch}")"
   while read -r deb; do
     dpkg-deb -x "$deb" "$work"
