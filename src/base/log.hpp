@@ -8,6 +8,8 @@
 //        (errors: no "v", "err" as given)
 // Levels: 0 start-up and permanent errors, 1 confirmations, 2 event handling, 3 list/watch,
 // 4 clean-up details, 5 slices, 6 API and gRPC traffic, 7 health checks (node-side.md 14).
+// Any thread may log; a line is one write(2), never buffered. Control characters are escaped, so a
+// message is one line whatever it holds.
 // Library folders log at level 1 and above only; whoever stops an error's way up logs it, once.
 #pragma once
 
@@ -52,9 +54,10 @@ struct Where {
 
 struct Options {
   int verbosity = 0;
-  std::string
-      vmodule;  // "pattern=N,pattern=N", patterns are file names without extension, with * and ?
+  // "pattern=N,pattern=N"; patterns are file names without extension, with * and ?
+  std::string vmodule = {};
   Format format = Format::text;
+  bool split_stream = false;  // errors to stderr, everything else to stdout
 };
 
 // Errors name the bad item of vmodule. Call before the first line is written.
@@ -64,8 +67,8 @@ bool enabled(int verbosity, const char* file);
 void write(const Where& where, std::string_view message, Fields fields = {});
 void write(const Where& where, const Plain& message);
 
-// For tests: lines go to `sink` instead of stderr; nullptr restores stderr.
-void redirect(void (*sink)(std::string_view line));
+// For tests: lines, without their newline, go to `to` instead of stderr; nullptr restores stderr.
+void redirect(void (*to)(std::string_view line));
 
 }  // namespace nvdra::log
 
