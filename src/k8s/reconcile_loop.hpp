@@ -18,7 +18,9 @@ class ReconcileLoop {
 public:
   // Called for one key; never for the same key twice at once. An error is logged with the key and
   // retried after a back-off of 5 ms doubling to 30 s (jitter 0.25); success resets it. An
-  // exception other than cancellation is contained: logged as an error of that key.
+  // exception other than cancellation is contained: logged as an error of that key. Conflicts are
+  // retried alike, but logged at level 4 only. A handler that the end of run() cancelled leaves its
+  // key queued for a later run().
   using Handler = std::function<Async<Result<Again>>(std::string key)>;
 
   ReconcileLoop(asio::any_io_executor executor, Time& time, Random random, std::string name,
@@ -42,6 +44,8 @@ public:
 private:
   Async<Result<void>> work();
   Async<void> work_one(std::string key);
+  void settle(const std::string& key, const Again& again);
+  void retry(const std::string& key, const Error& error);
 
   asio::any_io_executor executor_;
   Time& time_;
