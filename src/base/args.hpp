@@ -4,14 +4,17 @@
 //   * A variable that is set but empty: string = the empty string; bool = false; list = empty;
 //     int, float, duration, and generic flags = ignored.
 //   * bool flags stand alone (`--x`) or take `--x=false`.
+//   * A list flag may be repeated, and so may a flag that `joins`; of any other flag the last wins.
 //   * Unknown flags and positional arguments are refused with the nearest flag's name.
+//   * `--` ends the flags. When the table has `help` or `version` and the command line gives it, no
+//     required flag is missed.
 #pragma once
 
 #include "base/result.hpp"
 
 #include <chrono>
 #include <map>
-#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,13 +26,14 @@ namespace nvdra {
 enum class FlagKind { text, integer, real, boolean, duration, list, generic };
 
 struct Flag {
-  std::string_view name;         // without dashes
-  std::string_view environment;  // "" = none; several are separated by ',', first set one wins
+  std::string_view name;              // without dashes
+  std::string_view environment = {};  // "" = none; several are separated by ',', first set one wins
   FlagKind kind = FlagKind::text;
-  std::string_view otherwise;  // default, in command-line spelling
-  std::string_view help;
+  std::string_view otherwise = {};  // default, in command-line spelling
+  std::string_view help = {};
   bool required = false;
   std::string_view alias = {};  // a second name for the same flag
+  bool joins = false;           // repeated: the values are joined with ','; lists always are
 };
 
 using Environment = std::map<std::string, std::string, std::less<>>;
@@ -46,6 +50,8 @@ public:
   std::vector<std::string> list(std::string_view name) const;  // items trimmed, empty ones dropped
   // Given on the command line or by the environment.
   bool given(std::string_view name) const;
+  // What the environment says, also where the command line wins; "" when it says nothing.
+  std::string environment_text(std::string_view name) const;
   // Every flag with its effective value, for the start-up log.
   const std::map<std::string, std::string, std::less<>>& values() const { return values_; }
 
@@ -54,7 +60,8 @@ private:
                                  const Environment&, std::vector<std::string>*);
   const std::string& at(std::string_view name) const;
   std::map<std::string, std::string, std::less<>> values_;
-  std::map<std::string, bool, std::less<>> given_;
+  std::map<std::string, std::string, std::less<>> environment_;
+  std::set<std::string, std::less<>> given_;
 };
 
 // Every error is one sentence that names the flag or variable, the value and what is accepted.
