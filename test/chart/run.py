@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """Tests of the chart and of the image. One line for each test; the last line is the sum.
 
-run.py [--helm PATH] [--only TEXT]    helm: default $HELM, the one ./dev keeps in its cache, or that of PATH
+run.py [--helm PATH] [--only TEXT] [--cluster]
+
+helm       default: $HELM, the one that ./dev keeps in its cache, or that of PATH
+--cluster  the tests that need a real API server instead of the others:
+           python3 test/cluster/apiserver.py run --dir DIR --controllers -- python3 test/chart/run.py --cluster
 """
 
 import argparse
@@ -69,13 +73,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--helm")
     parser.add_argument("--only", help="only tests whose name contains this text")
+    parser.add_argument("--cluster", action="store_true", help="the tests against the API server of $KUBECONFIG")
     args = parser.parse_args()
     support.HELM = find_helm(args.helm)
     loader = unittest.TestLoader()
     if args.only:
         loader.testNamePatterns = [f"*{args.only.replace(' ', '_')}*"]
     result = Lines()
-    loader.discover(str(HERE), "*_test.py").run(result)
+    loader.discover(str(HERE), "*_on_cluster.py" if args.cluster else "*_test.py").run(result)
     failed = len({test.id().split(" ")[0] for test, _ in result.failures + result.errors})
     print(f"{result.passed} passed, {failed} failed, {len(result.skipped)} skipped")
     sys.exit(0 if failed == 0 and result.passed else 1)
