@@ -59,7 +59,8 @@ class ApiServer:
                                        controllers=self._controllers, extra=self._extra)
             try:
                 self._plane.start()
-                self._plane.wait()
+                self._plane.wait_for_api()
+                self._plane.wait_for_controllers()
                 return
             except BaseException as error:
                 self.down()

@@ -80,9 +80,10 @@ class Cluster:
             for node in self.nodes:
                 node.up()
             self.load_image(*images.write_all(self.folder))
-            self._plane.wait()
+            self._plane.wait_for_api()
             for node in self.nodes:
                 node.kubelet.start()
+            self._plane.wait_for_controllers()
             self.wait_for_nodes()
             self._write_shortcut()
         except BaseException:
@@ -127,7 +128,7 @@ class Cluster:
 
     def environment(self):
         """The environment for kubectl, helm and other clients."""
-        helm = {f"HELM_{what}_HOME": str(self.folder / "helm" / what.lower())
+        helm = {f"HELM_{what}_HOME": str(self.folder / "helm-home" / what.lower())
                 for what in ("CACHE", "CONFIG", "DATA")}
         return {**self._plane.environment(), **helm}
 

@@ -1,7 +1,8 @@
 """etcd, kube-apiserver, kube-controller-manager and kube-scheduler: their command lines and start.
 
 Contract: a ControlPlane prepares certificates, an administrator's kubeconfig and one Process per
-program in its folder; `start()` starts them and `wait()` returns when they can be used.
+program in its folder; `start()`, `wait_for_api()` and `wait_for_controllers()`, called in this order,
+bring them up.
 Network addresses come from the caller, so the same class serves a cluster in its own network namespace
 and an API server on loopback.
 """
@@ -44,17 +45,21 @@ class ControlPlane:
             for name, arguments in commands.items()}
 
     def start(self):
-        """Starts everything that does not run, without waiting."""
+        """Starts etcd and kube-apiserver without waiting."""
         self._credentials()
+        for process in self._stores():
+            process.start()
+
+    def wait_for_api(self):
+        """Waits until the API server is ready; then starts the controllers, which would not wait long."""
+        wait_until("the API server's /readyz", self._is_ready, 120, self._stores())
         for process in self.processes.values():
             process.start()
 
-    def wait(self):
-        """Returns when the API server is ready and, with controllers, pods can be created."""
-        # The last one named is the one whose log is shown when time is over.
-        wait_until("the API server's /readyz", self._is_ready, 60,
-                   [self.processes["etcd"], self.processes["kube-apiserver"]])
+    def wait_for_controllers(self):
+        """Returns when pods can be created."""
         if "kube-controller-manager" in self.processes:
+            # The last one named is the one whose log is shown when time is over.
             wait_until("the service account `default`", self._has_service_account, 60,
                        sorted(self.processes.values(), key=lambda p: p.name == "kube-controller-manager"))
 
@@ -68,6 +73,9 @@ class ControlPlane:
         return {**os.environ, "KUBECONFIG": str(self.kubeconfig),
                 "KUBECACHEDIR": str(self.folder / "kubectl-cache"),
                 "KUBEBUILDER_ASSETS": str(self._programs.kubernetes)}
+
+    def _stores(self):
+        return [self.processes["etcd"], self.processes["kube-apiserver"]]
 
     def _credentials(self):
         if self.kubeconfig.exists():
