@@ -7,11 +7,12 @@ ${XDG_CACHE_HOME:-~/.cache}/nvdra/<what>/<version>/, one folder per version. The
 also holds etcd, so it can be used as KUBEBUILDER_ASSETS. A folder appears complete or not at all, and
 is built anew when the module's files have changed. Several builds at once wait for one another.
 
-    python3 test/cluster/build.py [--kubernetes VERSION] [--print-folder]
+    python3 test/cluster/build.py [--kubernetes VERSION] [--only kubernetes|containerd|helm]
+
+prints the folders, one per line, on standard output and what it does on standard error.
 """
 
 import argparse
-import contextlib
 import fcntl
 import hashlib
 import os
@@ -28,6 +29,8 @@ DEFAULT_KUBERNETES = "1.34.4"
 MODULES = Path(__file__).resolve().parent / "modules"
 KUBERNETES = "k8s.io/kubernetes/cmd/"
 CONTAINERD = "github.com/containerd/containerd/v2/cmd/"
+HELM = "helm.sh/helm/v3/"
+VERSION_PACKAGE = "k8s.io/component-base/version."
 STAMP = ".built-from"
 
 
@@ -85,24 +88,35 @@ def kubernetes_versions():
 
 def ensure(kubernetes=DEFAULT_KUBERNETES):
     """Builds what is missing and returns the Programs."""
-    if kubernetes not in kubernetes_versions():
-        raise BuildError(f"Kubernetes {kubernetes} has no folder in test/cluster/modules; "
+    return Programs(ensure_kubernetes(kubernetes), ensure_containerd(), ensure_helm())
+
+
+def ensure_kubernetes(version):
+    """The folder of Kubernetes' programs and etcd."""
+    if version not in kubernetes_versions():
+        raise BuildError(f"Kubernetes {version} has no folder in test/cluster/modules; "
                          f"there are {', '.join(kubernetes_versions())}")
-    major, minor, _ = kubernetes.split(".")
-    version = "k8s.io/component-base/version."
-    server = Part(f"kubernetes-{kubernetes}",
+    major, minor, _ = version.split(".")
+    server = Part(f"kubernetes-{version}",
                   [KUBERNETES + name for name in ("kube-apiserver", "kube-controller-manager",
                                                   "kube-scheduler", "kubelet", "kubectl")],
-                  [(version + "gitVersion", "v" + kubernetes), (version + "gitMajor", major),
-                   (version + "gitMinor", minor)])
-    runtime = Part("containerd", [CONTAINERD + name for name in
-                                  ("containerd", "containerd-shim-runc-v2", "ctr")])
-    helm_version = module_version("helm")
-    installer = Part("helm", ["helm.sh/helm/v3/cmd/helm"],
-                     [("helm.sh/helm/v3/internal/version.version", "v" + helm_version)])
-    return Programs(_folder("kubernetes", kubernetes, [server, Part("etcd", ["."])]),
-                    _folder("containerd", module_version("containerd"), [runtime]),
-                    _folder("helm", helm_version, [installer]))
+                  [(VERSION_PACKAGE + "gitVersion", "v" + version), (VERSION_PACKAGE + "gitMajor", major),
+                   (VERSION_PACKAGE + "gitMinor", minor)])
+    return _folder("kubernetes", version, [server, Part("etcd", ["."])])
+
+
+def ensure_containerd():
+    """The folder of containerd, its shim and ctr."""
+    names = ("containerd", "containerd-shim-runc-v2", "ctr")
+    version = module_version("containerd")
+    return _folder("containerd", version, [Part("containerd", [CONTAINERD + name for name in names])])
+
+
+def ensure_helm():
+    """The folder of helm."""
+    version = module_version("helm")
+    return _folder("helm", version, [Part("helm", [HELM + "cmd/helm"],
+                                          [(HELM + "internal/version.version", "v" + version)])])
 
 
 def module_version(module):
@@ -143,13 +157,13 @@ def _build(folder, stamp, parts):
         draft.mkdir()
         for part in parts:
             started = time.monotonic()
-            print(f"{part.module}: building {', '.join(part.names())}", flush=True)
+            print(f"{part.module}: building {', '.join(part.names())}", file=sys.stderr)
             try:
                 go.run("build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", part.linker,
                        "-o", f"{draft}/", *part.packages, folder=MODULES / part.module, CGO_ENABLED="0")
             except subprocess.CalledProcessError as error:
                 raise BuildError(f"building {part.module} failed: the Go compiler's message is above") from error
-            print(f"{part.module}: built in {time.monotonic() - started:.0f} s", flush=True)
+            print(f"{part.module}: built in {time.monotonic() - started:.0f} s", file=sys.stderr)
         (draft / STAMP).write_text(stamp)
         shutil.rmtree(folder, ignore_errors=True)
         draft.rename(folder)
@@ -160,17 +174,14 @@ def main():
     parser = argparse.ArgumentParser(description="Builds the Kubernetes that the tests run.")
     parser.add_argument("--kubernetes", default=DEFAULT_KUBERNETES, metavar="VERSION",
                         help=f"one of {', '.join(kubernetes_versions())} (default {DEFAULT_KUBERNETES})")
-    parser.add_argument("--print-folder", action="store_true",
-                        help="print only the folder that serves as KUBEBUILDER_ASSETS")
+    parser.add_argument("--only", choices=["kubernetes", "containerd", "helm"], help="only this part")
     options = parser.parse_args()
+    builders = {"kubernetes": lambda: ensure_kubernetes(options.kubernetes),
+                "containerd": ensure_containerd, "helm": ensure_helm}
     try:
-        if options.print_folder:
-            with contextlib.redirect_stdout(sys.stderr):
-                programs = ensure(options.kubernetes)
-            print(programs.kubernetes)
-        else:
-            programs = ensure(options.kubernetes)
-            print("\n".join(map(str, (programs.kubernetes, programs.containerd, programs.helm))))
+        for name, builder in builders.items():
+            if options.only in (None, name):
+                print(builder())
     except (BuildError, toolchain.ToolchainError) as error:
         sys.exit(f"build.py: {error}")
 

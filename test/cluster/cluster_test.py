@@ -42,7 +42,8 @@ def traces():
     """What a cluster could leave on the machine."""
     devices = subprocess.run(["ip", "-brief", "link"], check=True, capture_output=True, text=True).stdout
     groups = [str(p) for p in Path("/sys/fs/cgroup").glob("**/nvdra-test-*")]
-    folders = [path for path in ("/run/netns", "/var/lib/kubelet", "/etc/cdi", "/run/containerd") if Path(path).exists()]
+    folders = [path for path in ("/run/netns", "/var/lib/kubelet", "/etc/cdi", "/run/containerd")
+               if Path(path).exists()]
     settings = Path("/proc/sys/vm/overcommit_memory").read_text() + Path("/proc/sys/kernel/panic").read_text()
     return {"mounts": Path("/proc/self/mounts").read_text(), "devices": devices, "groups": sorted(groups),
             "folders": folders, "settings": settings}
@@ -119,7 +120,7 @@ class RunningCluster(unittest.TestCase):
 
     def test_each_node_has_its_own_files_at_the_usual_places(self):
         first, second = self.cluster.nodes
-        first.exec("sh", "-ec", "echo mine >/etc/nvdra-test; mkdir -p /run/nvidia; echo mine >/run/nvidia/test", check=True)
+        first.exec("sh", "-ec", "mkdir -p /run/nvidia; echo mine | tee /etc/nvdra-test >/run/nvidia/test", check=True)
         self.assertEqual(first.path("/run/nvidia/test").read_text(), "mine\n")
         self.assertFalse(second.path("/etc/nvdra-test").exists())
         self.assertFalse(Path("/etc/nvdra-test").exists() or Path("/run/nvidia/test").exists())
@@ -217,12 +218,13 @@ class Api(unittest.TestCase):
             server.kubectl("create", "configmap", "kept", check=True, capture_output=True)
             server.process("etcd").stop()
             server.process("etcd").start()
-            wait_until("the object", lambda: server.kubectl("get", "configmap", "kept", capture_output=True).returncode == 0, 30)
+            wait_until("the object", lambda: server.kubectl(
+                "get", "configmap", "kept", capture_output=True).returncode == 0, 30)
         self.assertEqual(processes_of(self.folder), [])
 
     def test_passes_the_exit_status_and_the_environment_on(self):
-        done = subprocess.run(self.command("sh", "-c", '"$KUBEBUILDER_ASSETS/kubectl" get ns default -o name && exit 7'),
-                              capture_output=True, text=True)
+        script = '"$KUBEBUILDER_ASSETS/kubectl" get ns default -o name && exit 7'
+        done = subprocess.run(self.command("sh", "-c", script), capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout), (7, "namespace/default\n"), done.stderr)
         self.assertEqual(processes_of(self.folder), [])
 
@@ -238,7 +240,8 @@ class GpuNodeFiles(unittest.TestCase):
     """What needs no cluster."""
 
     def test_the_list_of_devices_has_exactly_our_classes(self):
-        text = gpu_node._devices("Character devices:\n  1 mem\n498 nvidia-caps-imex-channels\n\nBlock devices:\n  8 sd\n")
+        text = gpu_node.devices_with_driver(
+            "Character devices:\n  1 mem\n498 nvidia-caps-imex-channels\n\nBlock devices:\n  8 sd\n")
         self.assertIn("236 nvidia-caps-imex-channels\n", text)
         self.assertNotIn("498", text)
         self.assertTrue(text.endswith("  1 mem\n\nBlock devices:\n  8 sd\n"))

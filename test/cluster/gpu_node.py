@@ -65,7 +65,7 @@ class GpuNode:
         self._write("/proc/driver/nvidia/params", "ImexChannelCount: 2048\nCreateImexChannel0: 0\n")
         self._write(PEERS, "".join(f"{node_address(n)}\n" for n in range(1, self._peers + 1)))
         self.configure()
-        self.node.path(PROC_DEVICES).write_text(_devices(Path("/proc/devices").read_text()))
+        self.node.path(PROC_DEVICES).write_text(devices_with_driver(Path("/proc/devices").read_text()))
 
     def configure(self, **settings):
         """Writes the service's configuration anew, with further or other keys; read at its next start."""
@@ -128,7 +128,7 @@ class GpuNode:
         path.write_text(text)
 
 
-def _devices(text):
+def devices_with_driver(text):
     """The content of /proc/devices with NVIDIA's classes in place of whatever there is of them."""
     lines = [line for line in text.splitlines() if not re.fullmatch(r" *\d+ nvidia\S*", line)]
     start = lines.index("Character devices:") + 1

@@ -1,9 +1,10 @@
 """One node: a mount namespace with its own /etc, /run, /var/lib and /var/log, containerd and a kubelet.
 
 Contract: `up()` makes the namespace and starts containerd, `kubelet.start()` makes it join the cluster,
-`exec()` runs a command as on that machine. Inside, everything lies at its usual path, so charts work with their default values; outside,
-the same files are below `folder` (`path("/run/nvidia")` translates). Nothing of the machine itself is
-changed: /etc is a copy, and the kernel settings that a kubelet writes go to files of the node.
+`exec()` runs a command as on that machine. Inside, everything lies at its usual path, so charts work
+with their default values; outside, the same files are below `folder` (`path("/run/nvidia")` translates).
+Nothing of the machine itself is changed: /etc is a copy, and the kernel settings that a kubelet writes
+go to files of the node.
 The namespace and all mounts in it vanish with its last process.
 """
 

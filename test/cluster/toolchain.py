@@ -16,6 +16,7 @@ import platform
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -73,7 +74,7 @@ def find(cache):
 def _fetch(fetcher, draft):
     """Downloads the toolchain module with `fetcher`; the folder it lies in, made executable."""
     architecture = ARCHITECTURES.get(platform.machine(), platform.machine())
-    print(f"toolchain: fetching {VERSION} from the Go module proxy", flush=True)
+    print(f"toolchain: fetching {VERSION} from the Go module proxy", file=sys.stderr)
     try:
         answer = json.loads(fetcher.run(
             "mod", "download", "-json", f"{MODULE}@{VERSION}.linux-{architecture}", folder=draft,
@@ -94,12 +95,12 @@ def _fetch(fetcher, draft):
 
 def _debian_go(draft):
     """Debian's Go compiler, unpacked below `draft`. Too old to build with, good enough to fetch."""
-    print("toolchain: no Go in PATH, unpacking Debian's", flush=True)
+    print("toolchain: no Go in PATH, unpacking Debian's", file=sys.stderr)
     try:
         depends = subprocess.run(["apt-cache", "depends", "golang-go"], check=True, text=True,
                                  stdout=subprocess.PIPE).stdout
         package = re.search(r"golang-[0-9.]+-go\b", depends)[0]
-        subprocess.run(["apt-get", "-qq", "download", package], cwd=draft, check=True)
+        subprocess.run(["apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", package], cwd=draft, check=True)
         subprocess.run(["dpkg", "-x", next(draft.glob("*.deb")), draft / "debian"], check=True)
         root = next((draft / "debian/usr/lib").glob("go-*"))
     except (OSError, TypeError, StopIteration, subprocess.CalledProcessError) as error:
