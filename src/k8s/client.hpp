@@ -34,7 +34,9 @@ struct WatchOptions {
   std::string label_selector = {};
   std::string field_selector = {};
   std::string resource_version;
-  std::chrono::seconds server_limit{300};  // timeoutSeconds; the idle limit is this plus a margin
+  // timeoutSeconds; the idle limit is this plus a margin. Below the idle limits of the usual load
+  // balancers (240 s), which forget connections silently.
+  std::chrono::seconds server_limit{180};
 };
 
 struct WatchEvent {
@@ -44,7 +46,9 @@ struct WatchEvent {
 };
 
 // One watch connection. next(): the next event; nullopt when the server ended the watch in good
-// order. Errors: gone (list again), timed_out (silent connection), disconnected, malformed_answer.
+// order. Errors: gone (list again), timed_out (silent connection), disconnected, other ERROR events
+// by their code; malformed_answer: one event could not be understood, next() may be called again.
+// ERROR events are never handed out as events.
 class Watch {
 public:
   virtual ~Watch() = default;
@@ -95,11 +99,19 @@ public:
   // Any path, for /version, /readyz and the like.
   Async<Result<HttpAnswer>> raw(HttpRequest request);
 
-  // Requests by verb and HTTP status, for metrics ("GET", 200) → count.
+  // Requests by verb and HTTP status, for metrics: ("GET", 200) → count; status 0: no answer.
   const std::map<std::pair<std::string, int>, std::uint64_t>& counts() const { return counts_; }
 
 private:
-  Async<Result<HttpAnswer>> exchange(HttpRequest request, std::string asked);
+  Async<Result<HttpAnswer>> exchange(HttpRequest request, std::string asked);  // any status
+  Async<Result<HttpAnswer>> succeed(HttpRequest request, std::string asked);   // below 300
+  Async<Result<Object>> one(ResourceType type, HttpRequest request, std::string asked);
+  Async<Result<Object>> get_object(ResourceType type, ObjectKey key, bool urgent);
+  Async<Result<Object>> create_object(ResourceType type, std::string space, Json object,
+                                      bool urgent);
+  Async<Result<ListAnswer>> list_pages(ResourceType type, std::string space, ListOptions options);
+  Async<Result<Json>> document(std::string path);
+  void note(const HttpRequest& request, int status, Instant began);
 
   Transport& transport_;
   Time& time_;

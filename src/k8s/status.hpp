@@ -35,6 +35,9 @@ boost::system::error_code make_error_code(Errc code);
 // message ("pods \"x\" is forbidden: …"). Precondition: status >= 400.
 Failure failure_of(int http_status, std::string_view body);
 
+// The first bytes of an answer that nobody understands, fit for one line of text.
+std::string beginning_of(std::string_view body);
+
 // Retried by itself: connection, 429, 5xx, time-outs, conflicts. Not: 400, 401, 403, 404, 422.
 bool is_retryable(const Error& error);
 
