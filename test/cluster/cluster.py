@@ -16,6 +16,7 @@ import argparse
 import hashlib
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,10 +30,18 @@ import work_folder
 from control_plane import ControlPlane
 from group import Group, GroupError
 from network import API_ADDRESS, API_PORT, MOST_NODES, Network
-from node import Node
+from node import CNI_PROGRAMS, Node
 from process import Process, ProcessError, wait_until
 
-ERRORS = (build.BuildError, toolchain.ToolchainError, GroupError, ProcessError, images.ImageError,
+NEEDED = ("ip", "iptables", "nsenter", "unshare", "openssl", "runc",
+          f"{CNI_PROGRAMS}/bridge", f"{CNI_PROGRAMS}/loopback")
+
+
+class CannotRun(Exception):
+    """This machine or user cannot run a cluster, and why."""
+
+
+ERRORS = (build.BuildError, toolchain.ToolchainError, GroupError, ProcessError, images.ImageError, CannotRun,
           work_folder.WorkFolderError, OSError, subprocess.CalledProcessError)
 
 
@@ -49,11 +58,11 @@ class Cluster:
             raise ValueError(f"a cluster has 1 to {MOST_NODES} nodes, not {nodes}")
         self.folder = Path(folder).resolve()
         self._count = nodes
-        self._programs = build.ensure(kubernetes)
+        self._kubernetes = kubernetes
         self._group = _group(self.folder)
         self._api_server = list(api_server)
         self._kubelet = kubelet or {}
-        self._network = self._plane = None
+        self._programs = self._network = self._plane = None
         self.nodes = []
 
     def __enter__(self):
@@ -65,6 +74,8 @@ class Cluster:
 
     def up(self):
         """Starts everything; returns when all nodes are Ready. Takes everything down on failure."""
+        check_machine()
+        self._programs = build.ensure(self._kubernetes)
         self.down()
         work_folder.prepare(self.folder)
         try:
@@ -175,6 +186,15 @@ class Cluster:
         script = self.folder / name
         script.write_text("\n".join(["#!/bin/sh", *lines, f'exec {shlex.join(command)} "$@"', ""]))
         script.chmod(0o755)
+
+
+def check_machine():
+    """Raises CannotRun when something is missing that a cluster needs."""
+    if os.geteuid() != 0:
+        raise CannotRun("a cluster needs root: it makes namespaces, mounts and control groups; use sudo")
+    missing = [program for program in NEEDED if not shutil.which(program)]
+    if missing:
+        raise CannotRun(f"{', '.join(missing)} not found: install the packages in test/cluster/packages.txt")
 
 
 def take_down(folder):

@@ -15,12 +15,13 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import build
 import gpu_node
 import work_folder
 from apiserver import ApiServer
-from cluster import Cluster
+from cluster import CannotRun, Cluster
 from process import ProcessError, wait_until
 
 KUBERNETES = os.environ.get("KUBERNETES_VERSION", build.DEFAULT_KUBERNETES)
@@ -199,6 +200,11 @@ class FailedStart(unittest.TestCase):
         with self.assertRaises(work_folder.WorkFolderError):
             Cluster(self.folder, 1, KUBERNETES).up()
         self.assertTrue((self.folder / "precious").exists())
+
+
+    def test_without_root_says_so(self):
+        with mock.patch("os.geteuid", return_value=1000), self.assertRaisesRegex(CannotRun, "needs root"):
+            Cluster(self.folder, 1, KUBERNETES).up()
 
 
 class Api(unittest.TestCase):
