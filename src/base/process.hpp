@@ -22,6 +22,8 @@ struct Exit {
   std::string text() const;  // "exit status 1", "killed by signal 9"
 };
 
+struct Streams;
+
 struct Command {
   std::string program;  // a path; or a name that is looked up in PATH (inside `root` if set)
   std::vector<std::string> arguments;                        // without argv[0]
@@ -30,7 +32,9 @@ struct Command {
   bool own_group = true;  // own process group, so that a time-out ends grandchildren too
 };
 
-// A running child. Owned by one coroutine; the destructor kills the group and reaps it.
+// A running child. Owned by one coroutine; the destructor kills the group and reaps it. A child
+// that two seconds after SIGKILL still hangs in the kernel is given up then, and logged.
+// Its stdin is /dev/null. When the thread that started it ends, the kernel kills it.
 class Child {
 public:
   Child(Child&&) noexcept;
@@ -38,8 +42,10 @@ public:
   ~Child();
 
   pid_t pid() const { return pid_; }
-  // Returns when the child has ended; the child is reaped then.
+  // Returns when the child has ended; the child is reaped then. Later calls return the same.
   Async<Result<Exit>> wait();
+  // Returns when the child has ended. It is not reaped, so its group can still be signalled.
+  Async<Result<void>> ended();
   // To the child itself; success if it has already ended.
   Result<void> signal(int number);
   // To its whole process group.
@@ -48,12 +54,15 @@ public:
   Fd output;
 
 private:
-  friend Result<Child> start(const Command&, asio::any_io_executor, bool);
-  Child(pid_t pid, Fd pidfd, asio::any_io_executor executor);
+  friend Result<Child> start_with(const Command&, const asio::any_io_executor&, struct Streams);
+  Child(pid_t pid, Fd pidfd, asio::any_io_executor executor, bool own_group);
+  Result<Exit> reap();
+  void kill_and_reap();
   pid_t pid_ = -1;
   Fd pidfd_;
   asio::any_io_executor executor_;
-  bool reaped_ = false;
+  bool own_group_ = true;
+  std::optional<Exit> exit_;  // set once reaped
 };
 
 // Starts `command`. A failure between fork and exec is reported with its stage and errno through a
@@ -73,8 +82,9 @@ struct Limits {
   std::size_t output = 1u << 20;  // bytes kept of each stream; the rest is read and dropped
 };
 
-// Runs a short command to its end. errc::timed_out when the limit passed (the group has been
-// killed and reaped); otherwise the exit is in the answer, whatever it is.
+// Runs a short command to its end, and whatever it left running in its group too. errc::timed_out
+// when the limit passed (the group has been killed and reaped); otherwise the exit is in the
+// answer, whatever it is.
 Async<Result<Output>> run(const Command& command, Time& time, const Limits& limits);
 
 // Calls `line` for every complete line read from `output` until end of file (the last, unfinished
