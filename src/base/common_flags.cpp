@@ -1,0 +1,106 @@
+#include "base/common_flags.hpp"
+
+#include "base/log.hpp"
+#include "base/try.hpp"
+#include "base/version.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cctype>
+
+namespace nvdra {
+namespace {
+
+using K = FlagKind;
+
+// clang-format off
+constexpr std::array logging{
+  Flag{"v", "V", K::integer, "0", "verbosity of the log"},
+  Flag{"vmodule", "VMODULE", K::generic, "", "verbosity per file: pattern=N,… (text format only)"},
+  Flag{"logging-format", "LOGGING_FORMAT", K::generic, "text", "text or json"},
+  Flag{"log-flush-frequency", "LOG_FLUSH_FREQUENCY", K::duration, "5s", "accepted; every line is written at once"},
+  Flag{"log-text-split-stream", "LOG_TEXT_SPLIT_STREAM", K::boolean, "false", "accepted with the gate LoggingAlphaOptions"},
+  Flag{"log-json-split-stream", "LOG_JSON_SPLIT_STREAM", K::boolean, "false", "accepted with the gate LoggingAlphaOptions"},
+  Flag{"log-text-info-buffer-size", "LOG_TEXT_INFO_BUFFER_SIZE", K::generic, "0", "accepted with the gate LoggingAlphaOptions"},
+  Flag{"log-json-info-buffer-size", "LOG_JSON_INFO_BUFFER_SIZE", K::generic, "0", "accepted with the gate LoggingAlphaOptions"},
+};
+constexpr std::array kube_client{
+  Flag{"kubeconfig", "KUBECONFIG", K::text, "", "kubeconfig file; empty = the pod's service account"},
+  Flag{"kube-api-qps", "KUBE_API_QPS", K::real, "0", "accepted for compatibility; requests are not rate limited"},
+  Flag{"kube-api-burst", "KUBE_API_BURST", K::integer, "0", "accepted for compatibility"},
+};
+constexpr std::array feature_gates{
+  Flag{"feature-gates", "FEATURE_GATES", K::generic, "", "Name=true|false,…"},
+};
+// clang-format on
+
+// "node-name" → "nodeName": the names under which the original logged its flags.
+std::string field_name(std::string_view flag) {
+  if (flag == "v") return "klogVerbosity";
+  std::string name;
+  bool upper = false;
+  for (char c : flag) {
+    if (c == '-' || c == '_') {
+      upper = true;
+      continue;
+    }
+    name += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    upper = false;
+  }
+  return name;
+}
+
+}  // namespace
+
+std::span<const Flag> logging_flags() {
+  return logging;
+}
+std::span<const Flag> kube_client_flags() {
+  return kube_client;
+}
+std::span<const Flag> feature_gate_flags() {
+  return feature_gates;
+}
+
+std::vector<Flag> with_common_flags(std::span<const Flag> own) {
+  std::vector<Flag> all(own.begin(), own.end());
+  for (std::span<const Flag> table : {feature_gate_flags(), kube_client_flags(), logging_flags()})
+    all.insert(all.end(), table.begin(), table.end());
+  return all;
+}
+
+Result<void> apply_logging(const Args& args) {
+  log::Options options;
+  std::int64_t verbosity = args.integer("v");
+  if (verbosity < 0 || verbosity > 2147483647)
+    return refuse(fmt::format("-v (V) is {}: use a number from 0 to 2147483647", verbosity));
+  options.verbosity = static_cast<int>(verbosity);
+  options.vmodule = args.text("vmodule");
+  std::string format = args.text("logging-format");
+  if (format != "text" && format != "json")
+    return refuse(
+        fmt::format("--logging-format (LOGGING_FORMAT) is \"{}\": use text or json", format));
+  options.format = format == "json" ? log::Format::json : log::Format::text;
+  if (args.duration("log-flush-frequency") <= std::chrono::nanoseconds::zero())
+    return refuse("--log-flush-frequency (LOG_FLUSH_FREQUENCY) must be above 0");
+  return log::configure(options);
+}
+
+Result<FeatureGates> gates_of(const Args& args, const Environment& environment) {
+  FeatureGates gates;
+  auto found = environment.find("FEATURE_GATES");
+  TRY_VOID(gates.set(found == environment.end() ? std::string_view{} : found->second));
+  TRY_VOID(gates.set(args.text("feature-gates")));
+  return gates;
+}
+
+std::string startup_dump(const Args& args, const FeatureGates& gates) {
+  std::string flags;
+  for (const auto& [name, value] : args.values())
+    flags += fmt::format("{}{}: {}", flags.empty() ? "" : ", ", field_name(name), value);
+  return fmt::format("Commit: {} Verbosity: {} featureGates: {} flags: {{{}}}", commit(),
+                     args.integer("v"), gates.to_json(), flags);
+}
+
+}  // namespace nvdra
