@@ -7,7 +7,7 @@
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
+#include <boost/asio/this_coro.hpp>
 
 #include <fmt/format.h>
 
@@ -110,7 +110,17 @@ struct World {
   Async<Result<void>> work() {
     working = true;
     Leave leave{*this};
-    co_await time.sleep(work_takes);
+    std::exception_ptr cancelled;
+    try {
+      co_await time.sleep(work_takes);
+    } catch (...) {
+      cancelled = std::current_exception();
+    }
+    if (cancelled) {
+      co_await asio::this_coro::reset_cancellation_state();
+      co_await time.sleep(work_needs_to_stop);
+      std::rethrow_exception(cancelled);
+    }
     if (work_throws) throw std::logic_error("bug");
     worked = true;
     co_return work_result;
@@ -379,6 +389,29 @@ TEST_CASE("cancelled, the work ends first, then the lease is released", "[k8s][l
   CHECK(w.server.record().holder.empty());
   REQUIRE(w.thrown);
   CHECK(is_cancellation(w.thrown));
+}
+
+TEST_CASE("the lease is held for as long as the work needs to stop", "[k8s][lease]") {
+  World w;
+  w.work_needs_to_stop = 4s;
+  w.start();
+  w.pass(3s);
+  bool by_loss = GENERATE(false, true);
+  if (by_loss) {
+    w.server.put(held("thief"));
+    w.pass(1100ms);
+    CHECK_FALSE(w.election.leading());
+  } else {
+    w.stop.emit(asio::cancellation_type::terminal);
+  }
+  w.pass(3900ms);
+  CHECK(w.working);
+  CHECK_FALSE(w.ended);
+  CHECK(w.server.record().holder == (by_loss ? "thief" : "me"));
+  w.pass(200ms);
+  CHECK_FALSE(w.working);
+  CHECK(w.ended);
+  CHECK(w.server.record().holder == (by_loss ? "thief" : ""));
 }
 
 TEST_CASE("cancelled while it waits for leadership, a lease of others is not touched",
