@@ -40,7 +40,8 @@ Result<std::string> text_at(const Json& value, std::string_view path);
 Result<std::int64_t> int_at(const Json& value, std::string_view path);
 
 // Strict decoding in the manner of Kubernetes: finds the duplicate keys of a JSON text, with
-// their paths ("a.b[2].c"), which a parsed value no longer shows.
+// their paths ("a.b[2].c"), which a parsed value no longer shows. Each path is reported once; of a
+// text that is not JSON, those up to the fault.
 std::vector<std::string> duplicate_keys(std::string_view text);
 
 // RFC 7386 (application/merge-patch+json).
