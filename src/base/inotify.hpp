@@ -16,12 +16,15 @@ class DirectoryWatch {
 public:
   static Result<DirectoryWatch> open(asio::any_io_executor executor, const std::string& directory);
   // Returns when something changed since the last call (bursts are one change). An error means
-  // that the directory itself is gone.
+  // that the directory itself is gone, and every later call gives it again.
   Async<Result<void>> changed();
 
 private:
-  explicit DirectoryWatch(asio::posix::stream_descriptor stream) : stream_(std::move(stream)) {}
+  DirectoryWatch(asio::posix::stream_descriptor stream, std::string directory)
+      : stream_(std::move(stream)), directory_(std::move(directory)) {}
   asio::posix::stream_descriptor stream_;
+  std::string directory_;
+  bool gone_ = false;
 };
 
 }  // namespace nvdra
