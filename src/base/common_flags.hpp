@@ -21,7 +21,8 @@ std::span<const Flag> feature_gate_flags();
 // `own`, then all of the above, as one table.
 std::vector<Flag> with_common_flags(std::span<const Flag> own);
 
-// Configures logging. Split streams and buffers need the gate LoggingAlphaOptions.
+// Configures logging and logs the configuration at level 6. Split streams and buffers need the gate
+// LoggingAlphaOptions, a wrong spelling of which is an error here, too.
 Result<void> apply_logging(const Args& args);
 
 // FEATURE_GATES first, then --feature-gates on top, per gate (cluster-side.md 9.2).

@@ -15,6 +15,7 @@ namespace nvdra {
 namespace {
 
 std::string number(double value) {
+  if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
   if (value == std::floor(value) && std::abs(value) < 1e15) return fmt::format("{:.0f}", value);
   return fmt::format("{}", value);

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -14,6 +15,24 @@
 
 namespace nvdra {
 namespace {
+
+constexpr std::size_t size_limit = 2u << 20;  // bytes of one dump
+constexpr std::size_t margin = 5000;          // kept free for the remark that it was cut
+
+// Writes all of it over what is there; nothing that is not a regular file is touched.
+bool overwrite(const std::string& path, std::string_view text) {
+  Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                 0666));
+  struct stat found{};
+  if (!file || ::fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode)) return false;
+  while (!text.empty()) {
+    ssize_t size = ::write(file.get(), text.data(), text.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(size));
+  }
+  return true;
+}
 
 std::string indented(const std::string& text) {
   std::string out = "  ";
@@ -44,7 +63,12 @@ std::string describe_threads(std::string_view marker) {
       fmt::format("{}\npid {} at {}\n\n", marker, ::getpid(), rfc3339(WallClock::now()));
   Result<std::vector<Entry>> threads = list_directory(AT_FDCWD, "/proc/self/task");
   if (!threads) return text;
-  for (const Entry& thread : *threads) text += describe_thread(thread.name) + "\n";
+  for (const Entry& thread : *threads) {
+    std::string described = describe_thread(thread.name) + "\n";
+    if (text.size() + described.size() > size_limit - margin)
+      return text + "... cut here: the dump would be longer than 2 MiB\n";
+    text += described;
+  }
   return text;
 }
 
@@ -67,10 +91,7 @@ void StackDump::wait() {
 
 void StackDump::write() const {
   std::string text = describe_threads(marker_);
-  Fd file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
-  bool written =
-      file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (written) {
+  if (overwrite(path_, text)) {
     LOG_INFO(0, "Wrote the state of all threads", {{"file", path_}});
   } else {
     std::fprintf(stderr, "\n%s\n", text.c_str());

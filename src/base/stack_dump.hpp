@@ -10,7 +10,7 @@
 namespace nvdra {
 
 // Name, state, kernel function and stack of every thread, from /proc/self/task; the text begins
-// with `marker`. Pure reading; what cannot be read is left out.
+// with `marker`. Pure reading; what cannot be read is left out, and what is beyond 2 MiB is cut.
 std::string describe_threads(std::string_view marker);
 
 // From its construction to stop(), every SIGUSR2 overwrites `path` with describe_threads() (mode
