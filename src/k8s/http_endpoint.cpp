@@ -4,6 +4,7 @@
 #include "base/task_group.hpp"
 #include "base/try.hpp"
 #include "base/within.hpp"
+#include "k8s/http_page.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -11,8 +12,6 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/http/empty_body.hpp>
-#include <boost/beast/http/parser.hpp>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -25,21 +24,11 @@
 namespace nvdra::k8s {
 namespace {
 
-namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
 // Of a connection that is closed while the peer may still be sending.
 constexpr Duration linger = 1s;
-
-struct Request {
-  int version = 11;
-  bool get = false;
-  bool head = false;
-  bool keep = false;
-  int fault = 0;  // the status that refuses it
-  std::string target = {};
-};
 
 // So that child processes do not hold the port.
 void close_on_exec(int descriptor) {
@@ -130,47 +119,6 @@ Async<Result<void>> read_away(tcp::socket& socket) {
   }
 }
 
-std::string render(const Request& request, const HttpReply& reply) {
-  std::string text = fmt::format(
-      "HTTP/1.1 {} {}\r\n"
-      "Content-Type: {}\r\n"
-      "Content-Length: {}\r\n"
-      "X-Content-Type-Options: nosniff\r\n",
-      reply.status,
-      std::string_view(http::obsolete_reason(static_cast<http::status>(reply.status))),
-      reply.content_type, reply.body.size());
-  if (reply.status == 405) text += "Allow: GET, HEAD\r\n";
-  if (!request.keep) text += "Connection: close\r\n";
-  if (request.keep && request.version == 10) text += "Connection: keep-alive\r\n";
-  text += "\r\n";
-  if (!request.head) text += reply.body;
-  return text;
-}
-
-// Takes one request's head out of `buffer`; nullopt: more bytes are needed.
-std::optional<Request> take_request(std::string& buffer, std::size_t head_limit) {
-  http::request_parser<http::empty_body> parser;
-  parser.header_limit(static_cast<std::uint32_t>(head_limit));
-  error_code failed;
-  std::size_t used = parser.put(asio::buffer(buffer), failed);
-  if (failed == http::error::need_more) return std::nullopt;
-  if (failed == http::error::header_limit) return Request{.fault = 431};
-  if (failed) return Request{.fault = 400};
-  if (!parser.is_header_done()) return std::nullopt;
-  buffer.erase(0, used);
-  const auto& message = parser.get();
-  Request request{.version = static_cast<int>(message.version()),
-                  .get = message.method() == http::verb::get,
-                  .head = message.method() == http::verb::head,
-                  .keep = message.keep_alive(),
-                  .target = std::string(message.target())};
-  bool has_body = parser.chunked() || parser.content_length().value_or(0) > 0;
-  if (!request.get && !request.head) request.fault = 405;
-  if (has_body && request.fault == 0) request.fault = 400;
-  if (has_body) request.keep = false;  // we do not read it
-  return request;
-}
-
 }  // namespace
 
 class HttpEndpoint::Server {
@@ -198,8 +146,8 @@ private:
   Async<Result<void>> accept(TaskGroup* tasks);
   Async<Result<void>> serve(Connections::iterator at);
   Async<void> converse(Connection& connection);
-  Async<Result<Request>> read_request(Connection& connection, std::string& buffer, bool first);
-  HttpReply reply_to(const Request& request) const;
+  Async<Result<PageRequest>> read_request(Connection& connection, std::string& buffer, bool first);
+  HttpReply reply_to(const PageRequest& request) const;
   void make_room();
 
   tcp::acceptor acceptor_;
@@ -266,12 +214,12 @@ Async<void> HttpEndpoint::Server::converse(Connection& connection) {
   for (bool first = true;; first = false) {
     connection.idle = buffer.empty();
     connection.since = time_.now();
-    Result<Request> request = co_await read_request(connection, buffer, first);
+    Result<PageRequest> request = co_await read_request(connection, buffer, first);
     if (!request) co_return;
     connection.idle = false;
     connection.since = time_.now();
 
-    std::string text = render(*request, reply_to(*request));
+    std::string text = render_page(*request, reply_to(*request));
     // The answer is sent to its end although we may be asked to stop meanwhile.
     co_await asio::this_coro::reset_cancellation_state(asio::enable_terminal_cancellation(),
                                                        asio::disable_cancellation());
@@ -291,13 +239,13 @@ Async<void> HttpEndpoint::Server::converse(Connection& connection) {
 }
 
 // An error: nothing more is to be expected of this connection.
-Async<Result<Request>> HttpEndpoint::Server::read_request(Connection& connection,
-                                                          std::string& buffer, bool first) {
+Async<Result<PageRequest>> HttpEndpoint::Server::read_request(Connection& connection,
+                                                              std::string& buffer, bool first) {
   Duration limit = first || !buffer.empty() ? limits_.request : limits_.idle;
   Instant deadline = time_.now() + limit;
   for (;;) {
     if (!buffer.empty()) {
-      std::optional<Request> request = take_request(buffer, limits_.head);
+      std::optional<PageRequest> request = take_request(buffer, limits_.head);
       if (request) co_return *std::move(request);
     }
     auto bytes = co_await within(time_, deadline - time_.now(), read_some(connection.socket));
@@ -308,7 +256,7 @@ Async<Result<Request>> HttpEndpoint::Server::read_request(Connection& connection
   }
 }
 
-HttpReply HttpEndpoint::Server::reply_to(const Request& request) const {
+HttpReply HttpEndpoint::Server::reply_to(const PageRequest& request) const {
   switch (request.fault) {
     case 0: break;
     case 405: return {.status = 405, .body = "only GET and HEAD are served here\n"};
