@@ -47,8 +47,11 @@ void Subscription::offer(const Change& change, std::size_t backlog) {
   wake_();
 }
 
-void Feed::on_change(std::function<void(const ChangePtr&)> handler) {
-  handlers_.push_back(std::move(handler));
+std::shared_ptr<Feed::Handler> Feed::on_change(Handler handler) {
+  auto kept = std::make_shared<Handler>(std::move(handler));
+  std::erase_if(handlers_, [](const auto& old) { return old.expired(); });
+  handlers_.push_back(kept);
+  return kept;
 }
 
 std::unique_ptr<Subscription> Feed::subscribe(const Resource& resource, Filter filter,
@@ -91,7 +94,8 @@ void Feed::publish(ChangePtr change) {
     channel.history.pop_front();
   }
   for (Subscription* reader : channel.readers) reader->offer(*change, bounds_.backlog);
-  for (const auto& handler : handlers_) handler(change);
+  for (const auto& kept : handlers_)
+    if (auto handler = kept.lock()) (*handler)(change);
 }
 
 }  // namespace nvdra::sandbox

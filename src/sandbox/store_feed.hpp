@@ -83,9 +83,10 @@ public:
 
   explicit Feed(Bounds bounds) : bounds_(bounds) {}
 
-  // Called for every change, synchronously, before the write returns. Handlers must not write to
-  // the Registry; they note what is to be done and do it later.
-  void on_change(std::function<void(const ChangePtr&)> handler);
+  using Handler = std::function<void(const ChangePtr&)>;
+  // Called for every change, synchronously, before the write returns, until the answer is dropped.
+  // Handlers must not write to the Registry; they note what is to be done and do it later.
+  [[nodiscard]] std::shared_ptr<Handler> on_change(Handler handler);
 
   // Events of changes after `from`; `wake` is called when one arrives. nullptr when `from` is
   // older than the history.
@@ -109,7 +110,7 @@ private:
   Bounds bounds_;
   std::map<const Resource*, Channel> channels_;
   std::uint64_t forgotten_ = 0;
-  std::vector<std::function<void(const ChangePtr&)>> handlers_;
+  std::vector<std::weak_ptr<Handler>> handlers_;
 };
 
 }  // namespace nvdra::sandbox

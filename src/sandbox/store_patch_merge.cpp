@@ -130,7 +130,8 @@ Result<Json> merge_object(Json target, const JsonObject& patch) {
     std::string_view key = name;
     if (key == "$patch" || key == "$retainKeys" || key.starts_with(element_order)) continue;
     if (key.starts_with(delete_from)) {
-      remove_primitives(object[key.substr(delete_from.size())], change);
+      Json* list = object.if_contains(key.substr(delete_from.size()));
+      if (list) remove_primitives(*list, change);
     } else if (change.is_null() || text_or_empty(change, "$patch") == "delete") {
       object.erase(key);
     } else if (change.is_object()) {
