@@ -14,6 +14,7 @@ inside reaches any network. A cluster that was not taken down (a killed caller) 
 
 import argparse
 import hashlib
+import json
 import os
 import shlex
 import shutil
@@ -150,14 +151,23 @@ class Cluster:
                 node.load_image(archive)
 
     def restart_kubelet(self, number):
-        """Stops the kubelet of a node, starts it again and waits until the node is Ready."""
+        """Stops the kubelet of a node, starts it again and waits until it serves its running pods."""
         node = self.node(number)
         node.kubelet.stop()
         node.kubelet.start()
-        health = f"/api/v1/nodes/{node.name}/proxy/healthz"
-        wait_until(f"{node.name}: healthz of the kubelet", lambda: self.kubectl(
-            "get", "--raw", health, capture_output=True).returncode == 0, 60, [node.kubelet])
+        wait_until(f"{node.name}: the kubelet serves its pods", lambda: self._serves_its_pods(node), 60,
+                   [node.kubelet])
         self.wait_for_nodes()
+
+    def _serves_its_pods(self, node):
+        """A kubelet answers before it has heard of its pods; whoever then runs exec is refused."""
+        running = self.kubectl("get", "pods", "-A", f"--field-selector=spec.nodeName={node.name},status.phase=Running",
+                               "-o", "jsonpath={.items[*].metadata.uid}", capture_output=True, text=True)
+        known = self.kubectl("get", "--raw", f"/api/v1/nodes/{node.name}/proxy/pods", capture_output=True, text=True)
+        if running.returncode or known.returncode:
+            return False
+        uids = {pod["metadata"]["uid"] for pod in json.loads(known.stdout)["items"] or ()}
+        return uids.issuperset(running.stdout.split())
 
     def wait_for_nodes(self, seconds=60):
         """Returns when all nodes are Ready."""
