@@ -16,6 +16,8 @@ public:
       : store(std::move(executor)),
         time_(time),
         reflector_(client, time, std::move(random), std::move(scope), store) {}
+  Informer(const Informer&) = delete;  // the reflector knows the store's place
+  Informer& operator=(const Informer&) = delete;
 
   Store store;
 
