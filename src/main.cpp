@@ -22,13 +22,13 @@ void print(std::FILE* stream, const std::string& text) {
 
 std::string general_help() {
   std::size_t width = 0;
-  for (const Role& role : nvdra::roles()) width = std::max(width, role.name.size());
+  for (const Role& role : nvdra::all_roles()) width = std::max(width, role.name.size());
   std::string text =
       "nvdra: ComputeDomains for Kubernetes, one program with several roles\n\n"
       "usage: nvdra ROLE [FLAGS]     run a role\n"
       "       nvdra help ROLE        its flags\n"
       "       nvdra version\n\nroles:\n";
-  for (const Role& role : nvdra::roles()) {
+  for (const Role& role : nvdra::all_roles()) {
     text += "  " + std::string(role.name) + std::string(width - role.name.size() + 2, ' ') +
             std::string(role.summary);
     if (!role.alias.empty()) text += " (also as " + std::string(role.alias) + ")";
@@ -39,7 +39,7 @@ std::string general_help() {
 
 int unknown_role(const std::string& word) {
   std::vector<std::string_view> names;
-  for (const Role& role : nvdra::roles()) names.push_back(role.name);
+  for (const Role& role : nvdra::all_roles()) names.push_back(role.name);
   std::string text = "nvdra: there is no role '" + word + "'";
   std::string_view near = nvdra::nearest(word, names);
   if (!near.empty()) text += "; did you mean '" + std::string(near) + "'?";
@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
   std::string_view program = argc > 0 ? base_name(argv[0]) : "nvdra";
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   // By argv[0] only the other programs' names count: "daemon" may be anybody's file name.
-  for (const Role& role : nvdra::roles())
+  for (const Role& role : nvdra::all_roles())
     if (!role.alias.empty() && role.alias == program)
       return role.run(arguments, nvdra::process_environment());
   return dispatch(arguments);

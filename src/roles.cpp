@@ -27,7 +27,7 @@ static_assert(std::ranges::adjacent_find(table, {}, &Role::name) == std::end(tab
 
 }  // namespace
 
-std::span<const Role> roles() {
+std::span<const Role> all_roles() {
   return table;
 }
 

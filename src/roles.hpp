@@ -18,7 +18,7 @@ struct Role {
   int (*run)(std::span<const std::string> arguments, const Environment& environment);
 };
 
-std::span<const Role> roles();  // sorted by name
+std::span<const Role> all_roles();  // sorted by name
 
 // By name or alias; nullptr if there is none.
 const Role* find_role(std::string_view name_or_alias);

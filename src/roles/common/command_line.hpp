@@ -1,0 +1,31 @@
+// What every role does with its arguments before anything starts: help, version, flags.
+#pragma once
+
+#include "base/args.hpp"
+
+#include <span>
+#include <string>
+#include <variant>
+
+namespace nvdra::roles {
+
+inline constexpr int exit_failed = 1;
+inline constexpr int exit_usage = 2;
+
+struct CommandLine {
+  std::string program;          // "nvdra controller"
+  std::string version_program;  // what --version calls it: "compute-domain-controller"
+  std::string summary;          // one sentence for --help
+  std::span<const Flag> flags;
+};
+
+// The flags' values with logging configured; or the exit status, when help or the version was asked
+// for (0, on stdout) or something is wrong (2, one line "Error: …" on stderr).
+std::variant<Args, int> read_command_line(const CommandLine& line,
+                                          std::span<const std::string> arguments,
+                                          const Environment& environment);
+
+// Prints "Error: <text>" on stderr and returns `status`.
+int report_error(std::string_view text, int status);
+
+}  // namespace nvdra::roles

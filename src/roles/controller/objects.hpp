@@ -1,0 +1,38 @@
+// The objects that the controller makes, as pure builders (cluster-side.md 4.5 [KEEP]).
+#pragma once
+
+#include "base/ids.hpp"
+#include "k8s/object.hpp"
+#include "roles/controller/config.hpp"
+
+#include <string>
+
+namespace nvdra::roles::controller {
+
+// What we read of a ComputeDomain.
+struct Domain {
+  k8s::ObjectKey key;
+  DomainUid uid;
+  std::int64_t generation = 0;
+  std::int64_t num_nodes = 0;
+  std::string template_name;
+  std::string allocation_mode;  // "Single" or "All"
+  bool deleting = false;
+};
+
+// Never fails on odd objects: a missing spec leaves template_name empty (W-S1).
+Domain read_domain(const k8s::Object& object);
+
+// The template that workload pods refer to. hostManaged forces allocationMode Single.
+// `resource_version` is the version of resource.k8s.io in use: v1beta1 has another shape.
+Json workload_template(const Domain& domain, ImexMode mode, const std::string& resource_version);
+
+// True if everything that `wanted` sets is set alike in `actual`; what the server added is ignored.
+bool contains(const Json& actual, const Json& wanted);
+
+// Whether a ResourceClaimTemplate was made for the domain `uid` by this controller (or by the
+// original one): label, finalizer and the domainID in its config agree. A label alone proves
+// nothing (W-S3).
+bool made_for(const k8s::Object& object, const DomainUid& uid);
+
+}  // namespace nvdra::roles::controller

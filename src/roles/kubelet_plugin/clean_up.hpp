@@ -1,0 +1,36 @@
+// Clean-up: what is left when claims end while the plugin or the kubelet is away (node-side.md 9.1;
+// 18.1 no. 50-52). Runs once at start and then about every 10 minutes.
+//   * Started and completed entries whose claim is gone, or has another UID by now, are unprepared.
+//     Any other answer of the server leaves them alone.
+//   * Aborted entries are dropped when their lifetime is over.
+//   * CDI files of claims that have no entry are removed.
+#pragma once
+
+#include "base/backoff.hpp"
+#include "roles/kubelet_plugin/driver.hpp"
+
+namespace nvdra::roles::kubelet_plugin {
+
+class CleanUp {
+public:
+  CleanUp(DriverParts parts, Driver& driver, Random random);
+
+  // Until cancelled.
+  Async<Result<void>> run();
+  // One pass.
+  Async<void> pass();
+
+  void set_resource_version(std::string version) { resource_version_ = std::move(version); }
+
+private:
+  Async<bool> is_stale(dra::ClaimRef claim, bool started);
+  Async<void> drop_expired();
+  void drop_files();
+
+  DriverParts parts_;
+  Driver& driver_;
+  Random random_;
+  std::string resource_version_ = "v1";
+};
+
+}  // namespace nvdra::roles::kubelet_plugin

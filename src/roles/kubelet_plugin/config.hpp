@@ -1,0 +1,42 @@
+// The plugin's flags and environment (node-side.md 3.1) → one struct.
+#pragma once
+
+#include "base/args.hpp"
+#include "base/feature_gates.hpp"
+#include "roles/common/imex_mode.hpp"
+
+#include <span>
+#include <string>
+
+namespace nvdra::roles::kubelet_plugin {
+
+struct Config {
+  std::string node_name;
+  std::string driver_namespace;
+  std::string http_endpoint;  // "" = off
+  std::string metrics_path;   // "" = off
+  std::string cdi_root;
+  std::string driver_root;            // on the host
+  std::string container_driver_root;  // the same as this process sees it
+  std::string registrar_directory;
+  std::string plugins_directory;
+  std::string proc_devices;  // /proc/devices or ALT_PROC_DEVICES_PATH
+  bool simulated = false;    // ALT_PROC_DEVICES_PATH is set
+  bool mask_driver_params = false;
+  std::int64_t health_port = -1;  // > 0 fixed, 0 any free one, < 0 off
+  bool clique_label = false;
+  ImexMode mode = ImexMode::driver_managed;
+  std::string host_socket;  // inside the driver root
+  FeatureGates gates;
+  std::string kubeconfig;
+
+  // <plugins directory>/compute-domain.nvidia.com
+  std::string plugin_directory() const;
+};
+
+std::span<const Flag> flags();
+
+// Every error is one sentence that names the flag and its variable.
+Result<Config> read_config(const Args& args, const Environment& environment);
+
+}  // namespace nvdra::roles::kubelet_plugin

@@ -1,0 +1,52 @@
+#include "roles/kubelet_plugin/domains.hpp"
+
+#include "roles/common/names.hpp"
+
+#include <fmt/format.h>
+
+namespace nvdra::roles::kubelet_plugin {
+namespace {
+
+std::vector<std::string> own_uid(const k8s::Object& object) {
+  return {std::string(object.uid())};
+}
+
+Attempt<k8s::ObjectPtr> in_namespace(k8s::ObjectPtr domain, const std::string& space) {
+  if (domain->space() == space) return domain;
+  return permanent(
+      fmt::format("claim namespace \"{}\" differs from the namespace \"{}\" of ComputeDomain {}: "
+                  "create the claim "
+                  "where the ComputeDomain is",
+                  space, domain->space(), domain->name()));
+}
+
+}  // namespace
+
+Domains::Domains(asio::any_io_executor executor, k8s::Client& client, Time& time)
+    : client_(client), informer_(executor, client, time, real_random(), {compute_domains()}) {
+  informer_.store.add_index("uid", own_uid);
+}
+
+k8s::ObjectPtr Domains::cached(const std::string& uid) const {
+  auto found = informer_.store.by_index("uid", uid);
+  return found.empty() ? nullptr : found.front();
+}
+
+Async<Attempt<k8s::ObjectPtr>> Domains::require(std::string uid, std::string space) {
+  if (k8s::ObjectPtr known = cached(uid)) co_return in_namespace(known, space);
+  if (!informer_.store.ready()) {
+    std::string why = informer_.trouble();
+    co_return retry("the ComputeDomains are not known yet: " + why);
+  }
+  Result<k8s::ListAnswer> listed = co_await client_.list(compute_domains(), space);
+  if (!listed) co_return retry("cannot look up the ComputeDomain: " + listed.error().text());
+  for (const k8s::Object& object : listed->items)
+    if (object.uid() == uid) co_return std::make_shared<const k8s::Object>(object);
+  co_return permanent(
+      fmt::format("ComputeDomain with UID {} was not found in namespace \"{}\": it was deleted, or "
+                  "the claim is in "
+                  "another namespace",
+                  uid, space));
+}
+
+}  // namespace nvdra::roles::kubelet_plugin

@@ -1,0 +1,80 @@
+#include "roles/kubelet_plugin/node_facts.hpp"
+
+#include "base/log.hpp"
+#include "base/try.hpp"
+#include "imex/nvlink.hpp"
+
+namespace nvdra::roles::kubelet_plugin {
+namespace {
+
+constexpr Duration while_unknown = 10s;
+constexpr Duration when_known = 10min;
+
+}  // namespace
+
+NodeFacts::NodeFacts(imex::DriverRoot root, const FeatureGates& gates, Time& time, Event& news)
+    : root_(std::move(root)), gates_(gates), time_(time), news_(news) {}
+
+Result<imex::Fabric> NodeFacts::judge() const {
+  if (!gates_.enabled("CrashOnNVLinkFabricErrors")) return imex::lenient_fabric(gpus_);
+  auto unfinished = imex::Unfinished::is_an_error;
+  if (gates_.enabled("FabricManagerPartitioning")) {
+    TRY(bool alone, imex::single_node_nvlink(imex::dev_root(root_)));
+    if (alone) unfinished = imex::Unfinished::is_no_clique;
+  }
+  return imex::strict_fabric(gpus_, unfinished);
+}
+
+Async<void> NodeFacts::refresh() {
+  Result<std::vector<imex::Gpu>> asked = co_await imex::query_gpus(root_, time_);
+  Result<imex::Fabric> fabric = imex::Fabric{};
+  if (asked) {
+    gpus_ = *std::move(asked);
+    fabric = judge();
+  } else {
+    fabric = std::move(asked).failure();
+  }
+  if (fabric) {
+    take(*fabric);
+    co_return;
+  }
+  std::string why = fabric.error().text();
+  if (why == trouble_) co_return;
+  LOG_ERROR("Cannot tell this node's fabric clique, retrying", {{"err", why}});
+  trouble_ = std::move(why);
+  news_.notify();
+}
+
+void NodeFacts::take(const imex::Fabric& fabric) {
+  bool first = !clique_.has_value();
+  if (first)
+    for (const std::string& note : fabric.notes) LOG_INFO(0, log::Plain{note});
+  if (!fabric.mixed.empty() && (first || !trouble_.empty())) LOG_WARNING(fabric.mixed);
+  bool lost = clique_ && !clique_->empty() && fabric.clique.empty();
+  if (lost) {
+    std::string why =
+        "this node was in clique " + clique_->value +
+        ", and its GPUs report no fabric now: check the fabric manager and nvidia-smi -q";
+    if (why == trouble_) return;
+    LOG_ERROR("The fabric clique has disappeared", {{"clique", clique_->value}});
+    trouble_ = std::move(why);
+    news_.notify();
+    return;
+  }
+  if (clique_ && *clique_ != fabric.clique)
+    LOG_WARNING("The fabric clique has changed",
+                {{"before", clique_->value}, {"now", fabric.clique.value}});
+  bool changed = !clique_ || *clique_ != fabric.clique || !trouble_.empty();
+  clique_ = fabric.clique;
+  trouble_.clear();
+  if (changed) news_.notify();
+}
+
+Async<Result<void>> NodeFacts::run() {
+  for (;;) {
+    co_await time_.sleep(trouble_.empty() ? when_known : while_unknown);
+    co_await refresh();
+  }
+}
+
+}  // namespace nvdra::roles::kubelet_plugin

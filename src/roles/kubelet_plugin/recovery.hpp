@@ -1,0 +1,26 @@
+// What happens to the checkpoint at start: another boot, or a file that cannot be read
+// (node-side.md 7.5, 18.1 no. 18, 26, 28; reports 5, 7, 17).
+#pragma once
+
+#include "k8s/events.hpp"
+#include "roles/kubelet_plugin/driver.hpp"
+
+namespace nvdra::roles::kubelet_plugin {
+
+// Loads the checkpoint. A corrupt one is set aside under another name, and `set_aside` says which
+// and why; the node goes on with an empty one. Entries of another boot are dropped and their CDI
+// files removed. Errors: the disk.
+struct Loaded {
+  std::string set_aside;  // "" or a sentence
+  std::size_t dropped = 0;
+};
+Async<Result<Loaded>> load_checkpoint(dra::CheckpointStore& checkpoint, cdi::SpecDir& cdi,
+                                      std::string boot_id);
+
+// After a checkpoint was set aside: the claims that have a CDI file here and are still allocated to
+// this node are entered again as completed, with what the API server says of them. Claims that the
+// server does not know any more lose their file. Returns how many were entered.
+Async<Result<std::size_t>> rebuild_checkpoint(DriverParts parts, NodeName node,
+                                              std::string resource_version);
+
+}  // namespace nvdra::roles::kubelet_plugin

@@ -1,0 +1,76 @@
+#include "base/log.hpp"
+#include "base/within.hpp"
+#include "cdi/names.hpp"
+#include "roles/kubelet_plugin/driver.hpp"
+
+#include <fmt/format.h>
+
+namespace nvdra::roles::kubelet_plugin {
+
+Async<Result<void>> Driver::unprepare(dra::ClaimRef claim, dra::Deadline deadline) {
+  Metrics::Running running = parts_.metrics.begin(Metrics::Operation::unprepare);
+  if (running_.contains(claim.uid)) ++unprepares_[claim.uid];
+  held_before_.erase(claim.uid);
+  Duration left = deadline - config_.answer_margin - parts_.time.now();
+  Result<void> undone = co_await within(parts_.time, left, undo(claim));
+  if (!undone) {
+    parts_.metrics.unprepare_failed();
+    Failure failure = std::move(undone).failure().during(
+        fmt::format("error unpreparing devices for claim '{}/{}:{}'", claim.space, claim.name,
+                    claim.uid.value));
+    LOG_INFO(0, log::Plain{failure.error.text()});
+    co_return failure;
+  }
+  running.succeeded();
+  parts_.metrics.count_devices(parts_.checkpoint.current());
+  parts_.news.notify();
+  co_return ok();
+}
+
+// The file goes first: if that fails, the entry still knows of it (18.1 no. 17).
+Async<Result<void>> Driver::undo(dra::ClaimRef claim) {
+  Turns::Turn turn = co_await turns_.take(claim.uid);
+  Result<void> refreshed = parts_.checkpoint.refresh();
+  if (!refreshed) LOG_WARNING("Cannot read the checkpoint", {{"err", refreshed.error().text()}});
+  const dra::CheckpointClaim* entry = parts_.checkpoint.current().find(claim.uid);
+  Undo what = undo_of(entry);
+  if (entry && what == Undo::nothing) {
+    LOG_INFO(2, log::Plain{fmt::format("Unprepare noop: claim in PrepareAborted state: {}",
+                                       claim.text())});
+    co_return ok();
+  }
+  Result<void> removed = parts_.cdi.remove(cdi::claim_file(claim.uid));
+  if (!removed) co_return std::move(removed).failure();
+  if (what == Undo::nothing) {
+    LOG_INFO(2, "Unprepare noop: claim is not known", {{"claim", claim.text()}});
+    co_return ok();
+  }
+
+  std::string now = rfc3339(parts_.time.wall());
+  Result<void> written = co_await parts_.checkpoint.update([&](dra::Checkpoint& checkpoint) {
+    const dra::CheckpointClaim* at = checkpoint.find(claim.uid);
+    if (!at) return ok();
+    if (undo_of(at) == Undo::completed) {
+      checkpoint.erase(claim.uid);
+      return ok();
+    }
+    dra::CheckpointClaim given_up = *at;
+    given_up.state = dra::ClaimState::aborted;
+    given_up.groups.clear();
+    given_up.name = claim.name;
+    given_up.space = claim.space;
+    given_up.aborted_at = now;
+    checkpoint.put(claim.uid, std::move(given_up));
+    return ok();
+  });
+  if (!written) co_return std::move(written).failure();
+  if (what == Undo::started) {
+    LOG_INFO(6, log::Plain{fmt::format("Marked claim PrepareAborted in checkpoint: {}/{}:{}",
+                                       claim.space, claim.name, claim.uid.value)});
+  } else {
+    LOG_INFO(1, "Unprepared claim", {{"claim", claim.text()}});
+  }
+  co_return ok();
+}
+
+}  // namespace nvdra::roles::kubelet_plugin
