@@ -73,6 +73,22 @@ private:
     TRY(Json object, body());
     return to_stored(resource_, route_.version, std::move(object));
   }
+  // A whole object: custom ones must say what they are.
+  Result<Json> whole_body() const {
+    TRY(Json object, stored_body());
+    std::string_view kind = text_or_empty(object, "kind");
+    if (resource_.custom && kind.empty())
+      return deny(Reason::bad_request,
+                  fmt::format("the object provided is unrecognized (must be of type {}): Object "
+                              "'Kind' is missing",
+                              resource_.type.kind));
+    if (resource_.custom && kind != resource_.type.kind)
+      return deny(Reason::invalid,
+                  fmt::format("{}.{} \"{}\" is invalid: kind: Invalid value: \"{}\": must be {}",
+                              kind, resource_.type.group, text_or_empty(object, "metadata/name"),
+                              kind, resource_.type.kind));
+    return object;
+  }
 
   Result<Answer> get() {
     TRY(ItemPtr item, registry_.get(resource_, key()));
@@ -90,13 +106,13 @@ private:
   }
 
   Result<Answer> create() {
-    TRY(Json object, stored_body());
+    TRY(Json object, whole_body());
     TRY(ItemPtr item, registry_.create(resource_, route_.space, std::move(object), options()));
     return one(item, 201);
   }
 
   Result<Answer> update() {
-    TRY(Json object, stored_body());
+    TRY(Json object, whole_body());
     TRY(ItemPtr item, registry_.update(resource_, key(), std::move(object), options()));
     return one(item);
   }
@@ -152,7 +168,7 @@ private:
   Result<Answer> remove() {
     TRY(RemoveOptions how, remove_options());
     TRY(Removal removal, registry_.remove(resource_, key(), how));
-    if (!removal.gone) return one(removal.item);
+    if (!removal.gone || resource_.type.plural == "pods") return one(removal.item);
     JsonObject details{
         {"name", route_.name}, {"kind", resource_.type.plural}, {"uid", removal.item->uid()}};
     if (!resource_.type.group.empty()) details["group"] = resource_.type.group;

@@ -1,4 +1,5 @@
 // argv → a simulated tool (by the name of the program) or a command of the sandbox → exit status.
+#include "sandbox/api_command.hpp"
 #include "sandbox/tool_install.hpp"
 #include "sandbox/tool_main.hpp"
 
@@ -39,6 +40,7 @@ struct Command {
 
 // clang-format off
 constexpr Command commands[] = {
+  {"api", "serve the Kubernetes API on loopback, with controllers but without nodes", nvdra::sandbox::run_api},
   {"tools", "put nvidia-smi, nvidia-imex and nvidia-imex-ctl, simulated, into a directory", tools},
 };
 // clang-format on

@@ -116,8 +116,7 @@ void pod_defaults(JsonObject& spec) {
 void template_defaults(JsonObject& spec) {
   JsonObject& pod = ensure_object(spec, "template");
   pod_spec_defaults(ensure_object(pod, "spec"));
-  Json& metadata = set_default(pod, "metadata", JsonObject{});
-  if (metadata.is_object()) set_default(metadata.get_object(), "creationTimestamp", nullptr);
+  set_default(pod, "metadata", JsonObject{});
 }
 
 void daemon_set_defaults(JsonObject& spec) {
@@ -186,8 +185,10 @@ void fill_built_in_defaults(const Resource& resource, Json& object) {
   }
   if (plural == "jobs") job_defaults(*spec);
   if (plural == "resourceclaims") claim_defaults(*spec);
-  if (plural == "resourceclaimtemplates")
+  if (plural == "resourceclaimtemplates") {
+    set_default(*spec, "metadata", JsonObject{});
     if (JsonObject* inner = object_in(*spec, "spec")) claim_defaults(*inner);
+  }
 }
 
 void begin_status(const Resource& resource, Json& object) {

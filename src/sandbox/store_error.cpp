@@ -1,6 +1,7 @@
 #include "sandbox/store_error.hpp"
 
 #include <iterator>
+#include <utility>
 
 namespace nvdra::sandbox {
 namespace {
@@ -50,17 +51,44 @@ const Category& category() {
   return instance;
 }
 
-// "X is invalid: spec.name: Required value" → one cause that clients print.
+constexpr std::pair<std::string_view, std::string_view> cause_reasons[] = {
+    {"Required value", "FieldValueRequired"}, {"Unsupported value", "FieldValueNotSupported"},
+    {"Forbidden", "FieldValueForbidden"},     {"Duplicate value", "FieldValueDuplicate"},
+    {"Too long", "FieldValueTooLong"},        {"Too many", "FieldValueTooMany"},
+    {"Invalid value", "FieldValueInvalid"},
+};
+
+// The reason of one "path: message", "" if it is none.
+std::string_view cause_reason(std::string_view text) {
+  std::size_t colon = text.find(": ");
+  if (colon == std::string_view::npos || text.substr(0, colon).find(' ') != std::string::npos)
+    return {};
+  for (const auto& [words, reason] : cause_reasons)
+    if (text.substr(colon + 2).starts_with(words)) return reason;
+  return {};
+}
+
+// "X is invalid: [spec.a: Required value, spec.b: …]" → the causes that clients print.
 JsonArray causes_of(std::string_view message) {
   static constexpr std::string_view mark = " is invalid: ";
   std::size_t at = message.find(mark);
   if (at == std::string_view::npos) return {};
   std::string_view text = message.substr(at + mark.size());
-  std::size_t colon = text.find(": ");
-  if (colon == std::string_view::npos) return {};
-  return {JsonObject{{"reason", "FieldValueInvalid"},
-                     {"message", text.substr(colon + 2)},
-                     {"field", text.substr(0, colon)}}};
+  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
+  JsonArray causes;
+  while (!text.empty()) {
+    std::size_t end = text.find(", ");
+    while (end != std::string_view::npos && cause_reason(text.substr(end + 2)).empty())
+      end = text.find(", ", end + 2);
+    std::string_view cause = text.substr(0, end);
+    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 2);
+    std::size_t colon = cause.find(": ");
+    if (colon == std::string_view::npos) break;
+    causes.push_back(JsonObject{{"reason", cause_reason(cause)},
+                                {"message", cause.substr(colon + 2)},
+                                {"field", cause.substr(0, colon)}});
+  }
+  return causes;
 }
 
 }  // namespace

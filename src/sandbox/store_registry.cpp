@@ -177,9 +177,17 @@ Result<ItemPtr> Registry::update(const Resource& resource, const ObjectKey& key,
   TRY(ItemPtr before, get(resource, key));
   TRY_VOID(check_address(resource, key, object));
   if (resource.needs_version && text_or_empty(object, "metadata/resourceVersion").empty())
-    return invalid(
-        resource, key.name,
-        {"metadata.resourceVersion: Invalid value: 0x0: must be specified for an update"});
+    return deny(
+        Reason::invalid,
+        fmt::format("{} \"{}\" is invalid: metadata.resourceVersion: Invalid value: 0: must "
+                    "be specified for an update",
+                    resource.qualified(), key.name));
+  std::string_view uid = text_or_empty(object, "metadata/uid");
+  if (!uid.empty() && uid != before->uid())
+    return deny(Reason::conflict,
+                fmt::format("Operation cannot be fulfilled on {} \"{}\": Precondition failed: UID "
+                            "in precondition: {}, UID in object meta: {}",
+                            resource.qualified(), key.name, uid, before->uid()));
   return write({resource, key}, before, std::move(object), options);
 }
 
@@ -190,10 +198,8 @@ Result<ItemPtr> Registry::write(const Place& place, const ItemPtr& before, Json 
   if (!version.empty() && version != before->version()) return conflict(resource, key.name);
   std::string_view uid = text_or_empty(object, "metadata/uid");
   if (!uid.empty() && uid != before->uid())
-    return deny(Reason::conflict,
-                fmt::format("Operation cannot be fulfilled on {} \"{}\": Precondition failed: UID "
-                            "in precondition: {}, UID in object meta: {}",
-                            resource.qualified(), key.name, uid, before->uid()));
+    return invalid(resource, key.name,
+                   {fmt::format("metadata.uid: Invalid value: \"{}\": field is immutable", uid)});
   keep_foreign_parts(resource, options.subresource, before->json(), object);
   metadata_of(object)["resourceVersion"] = before->version();
   put_envelope(resource, object);

@@ -43,17 +43,20 @@ void add_finalizer(Json& object, std::string_view name) {
 
 Result<void> Registry::check_preconditions(const Place& place, const Item& item,
                                            const RemoveOptions& options) const {
-  auto failed = [&](std::string_view what, std::string_view wanted, std::string_view found) {
-    return deny(
-        Reason::conflict,
-        fmt::format("Operation cannot be fulfilled on {} \"{}\": the {} in the precondition "
-                    "({}) does not match the {} in record ({})",
-                    place.resource.qualified(), place.key.name, what, wanted, what, found));
+  auto failed = [&](std::string_view what, std::string_view wanted, std::string_view found,
+                    std::string_view perhaps) {
+    const k8s::ResourceType& type = place.resource.type;
+    return deny(Reason::conflict,
+                fmt::format("Operation cannot be fulfilled on {}{}{} \"{}\": the {} in the "
+                            "precondition ({}) does not match the {} in record ({}). The object "
+                            "might have been {}",
+                            type.kind, type.group.empty() ? "" : ".", type.group, place.key.name,
+                            what, wanted, what, found, perhaps));
   };
   if (!options.uid.empty() && options.uid != item.uid())
-    return failed("UID", options.uid, item.uid());
+    return failed("UID", options.uid, item.uid(), "deleted and then recreated");
   if (!options.version.empty() && options.version != item.version())
-    return failed("ResourceVersion", options.version, item.version());
+    return failed("ResourceVersion", options.version, item.version(), "modified");
   return ok();
 }
 

@@ -1,5 +1,8 @@
 #include "sandbox/store_table.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace nvdra::sandbox {
 namespace {
 
@@ -84,6 +87,10 @@ constexpr Row rows[] = {
 };
 // clang-format on
 
+// What `kubectl get all` means.
+constexpr std::string_view in_all[] = {"pods",        "services",     "daemonsets", "deployments",
+                                       "replicasets", "statefulsets", "jobs",       "cronjobs"};
+
 std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> parts;
   while (!text.empty()) {
@@ -120,7 +127,8 @@ std::vector<Resource> built_in_resources(const std::vector<std::string>& resourc
   for (const Row& row : rows) {
     Resource resource = from_row(row);
     if (resource.type.group == "resource.k8s.io") resource.served = resource_versions;
-    if (resource.type.namespaced && resource.type.plural == "pods") resource.categories = {"all"};
+    if (std::ranges::find(in_all, resource.type.plural) != std::end(in_all))
+      resource.categories = {"all"};
     resources.push_back(std::move(resource));
   }
   return resources;

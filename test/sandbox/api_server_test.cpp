@@ -8,7 +8,8 @@ namespace {
 
 const std::string domains = "/apis/resource.nvidia.com/v1beta1/namespaces/default/computedomains";
 const char* const domain_text =
-    "{'metadata': {'name': 'd'}, 'spec': {'channel': {'resourceClaimTemplate': {'name': 't'}}}}";
+    "{'kind': 'ComputeDomain', 'metadata': {'name': 'd'}, 'spec': {'channel': "
+    "{'resourceClaimTemplate': {'name': 't'}}}}";
 
 std::string versioned(const std::string& target, const ItemPtr& item) {
   return target + "?watch=true&resourceVersion=" + std::string(item->version());
@@ -57,8 +58,9 @@ TEST_CASE("refusals have the status and reason of the API server", "[sandbox][ap
   // clang-format off
   const Row row = GENERATE_REF(values<Row>({
       {"POST", domains, "{", plain, 400, "BadRequest"},
-      {"POST", domains, "{'metadata': {'name': 'd'}}", plain, 422, "Invalid"},
-      {"POST", domains + "?fieldValidation=Strict", "{'metadata': {'name': 'd'}, 'x': 1, 'spec': {'channel': {'resourceClaimTemplate': {'name': 't'}}}}", plain, 400, "BadRequest"},
+      {"POST", domains, "{'metadata': {'name': 'd'}}", plain, 400, "BadRequest"},
+      {"POST", domains, "{'kind': 'ComputeDomain', 'metadata': {'name': 'd'}}", plain, 422, "Invalid"},
+      {"POST", domains + "?fieldValidation=Strict", "{'kind': 'ComputeDomain', 'metadata': {'name': 'd'}, 'x': 1, 'spec': {'channel': {'resourceClaimTemplate': {'name': 't'}}}}", plain, 400, "BadRequest"},
       {"POST", domains, "x", "application/vnd.kubernetes.protobuf", 415, "UnsupportedMediaType"},
       {"PATCH", domains + "/none", "{}", "application/merge-patch+json", 404, "NotFound"},
       {"PATCH", domains + "/none", "{}", plain, 415, "UnsupportedMediaType"},
