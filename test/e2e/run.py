@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""nvdra on a real Kubernetes: the guide's host-managed procedure, its neighbours, and faults.
+
+    python3 test/e2e/run.py --build BUILD [--kubernetes VERSION] [-k PATTERN] [--dir DIR] [--list]
+
+Runs as root. BUILD is a build folder with src/nvdra and src/sandbox/nvdra-sandbox. One line per test;
+the last line is `N passed, N failed, N skipped`; exit status 1 when a test failed.
+"""
+
+import argparse
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import harness
+
+import guide  # noqa: F401 (registers tests)
+import build  # from test/cluster, which harness puts on the path
+import cluster
+
+MODULES = ("guide",)
+
+
+def write_image(folder, program):
+    """The image's archive, made by the repository's own script."""
+    archive = Path(folder) / "nvdra.tar"
+    done = subprocess.run([harness.ROOT / "image/build.sh", archive, program], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"run.py: the image cannot be built: {done.stderr.strip()}")
+    return archive
+
+
+def main():
+    """The command line; see the module's head."""
+    parser = argparse.ArgumentParser(description="nvdra on a real Kubernetes.")
+    parser.add_argument("--build", default="build", help="the build folder (default: build)")
+    parser.add_argument("--kubernetes", default=build.DEFAULT_KUBERNETES, metavar="VERSION")
+    parser.add_argument("-k", dest="pattern", default="", help="only tests whose name matches this regular expression")
+    parser.add_argument("--dir", help="keep logs and data there (default: a temporary folder)")
+    parser.add_argument("--list", action="store_true", help="list the tests and run none")
+    options = parser.parse_args()
+    chosen = [t for t in harness.TESTS if re.search(options.pattern, t.__name__.replace("_", " "))]
+    if options.list:
+        print("\n".join(t.__name__.replace("_", " ") for t in chosen))
+        return
+    if not chosen:
+        sys.exit(f"run.py: no test matches {options.pattern!r}; --list shows them")
+    folder = Path(options.build).resolve()
+    for program in ("src/nvdra", "src/sandbox/nvdra-sandbox"):
+        if not (folder / program).exists():
+            sys.exit(f"run.py: {folder / program} is missing: build it first")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        with tempfile.TemporaryDirectory(prefix="nvdra-image-") as temporary:
+            image = write_image(temporary, folder / "src/nvdra")
+            with harness.World(folder, options.kubernetes, image, options.dir) as world:
+                passed, failed = harness.run(world, chosen)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except (harness.Failed, *cluster.ERRORS) as error:
+        print(f"FAILED setting up: {error}")
+        passed, failed = 0, 1
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
