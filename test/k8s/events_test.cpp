@@ -143,6 +143,14 @@ TEST_CASE("different events of one object are limited to 25 and one per 5 minute
   CHECK(book.decide("other", "26", "e", at(301s)).send == Send::create);
 }
 
+TEST_CASE("quiet times save up no more than one burst", "[k8s][events]") {
+  EventBook book;
+  CHECK(book.decide("p", "first", "e", at(0s)).send == Send::create);
+  for (int i = 0; i < 25; ++i)
+    CHECK(book.decide("p", std::to_string(i), "e", at(10000s)).send == Send::create);
+  CHECK(book.decide("p", "26", "e", at(10001s)).send == Send::nothing);
+}
+
 TEST_CASE("an event that comes again and again is counted, but sent seldom", "[k8s][events]") {
   EventBook book;
   CHECK(book.decide("p", "e", "first", at(0s)).send == Send::create);

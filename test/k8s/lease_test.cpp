@@ -455,3 +455,16 @@ TEST_CASE("a renewal whose answer was lost does not hinder the release", "[k8s][
   REQUIRE(w.ended);
   CHECK(w.server.record().holder.empty());
 }
+
+TEST_CASE("a foreign edit in the middle of the release does not prevent it", "[k8s][lease]") {
+  World w;
+  w.work_takes = 1s;
+  w.start();
+  w.server.faults = {fake::answer(200, to_text(*w.server.lease))};  // read before the edit
+  w.server.put(w.server.record());
+  w.server.log.clear();
+  w.pass(1s);
+  REQUIRE(w.ended);
+  CHECK(w.server.log == std::vector<std::string>{"GET fault", "PUT 409", "GET 200", "PUT 200"});
+  CHECK(w.server.record().holder.empty());
+}
