@@ -45,7 +45,8 @@ class Tidy:
         seen = set()
         self.closure(pathlib.Path(entry["file"]), seen)
         digest = hashlib.sha256(self.rules.encode())
-        digest.update(re.sub(r"-o \S+|-MF \S+|-MQ \S+", "", entry["command"]).replace(str(self.build), "").encode())
+        command = re.sub(r"-o \S+|-MF \S+|-MQ \S+|-[IDf]\S*/\S*|-include-pch \S+|-c \S+", "", entry["command"])
+        digest.update(command.encode())
         for path in sorted(seen):
             digest.update(path.name.encode() + self.text(path).encode())
         return digest.hexdigest()

@@ -2,6 +2,7 @@
 // CO_TRY is the same inside a coroutine. Both are plain statements.
 #pragma once
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a declaration and a keyword cannot stand in parentheses
 #define TRY_JOIN_(a, b) a##b
 #define TRY_NAME_(a, b) TRY_JOIN_(a, b)
 #define TRY_AS_(result, declaration, expression, leave) \
@@ -21,3 +22,4 @@
 
 #define TRY_VOID(expression) TRY_VOID_AS_(TRY_NAME_(try_, __LINE__), expression, return)
 #define CO_TRY_VOID(expression) TRY_VOID_AS_(TRY_NAME_(try_, __LINE__), expression, co_return)
+// NOLINTEND(bugprone-macro-parentheses)

@@ -147,9 +147,11 @@ Async<Result<void>> Reconciler::release(Release action) {
   if (!left && left.error().code == k8s::Errc::conflict) {
     // Somebody changed the finalizers: take the present state, the next plan decides anew.
     Result<k8s::Object> now = co_await client_.get(type_of(action.kind), key);
-    if (now) store.note_written(*std::move(now));
-    if (!now && now.error().code == k8s::Errc::not_found)
+    if (now) {
+      store.note_written(*std::move(now));
+    } else if (now.error().code == k8s::Errc::not_found) {
       store.note_deleted(key, action.object->uid());
+    }
     co_return ok();
   }
   if (!left) co_return std::move(left).failure();
