@@ -89,18 +89,14 @@ struct Summed {
 void add_claims(Summed& into, std::string_view separator, const Checkpoint::Entries& entries,
                 Checkpoint::EntryText Checkpoint::Entry::* member) {
   std::size_t size = into.text.size() + 64;
-  for (const auto& [uid, entry] : entries)
-    size += ((*entry).*member).text.size() + uid.value.size() + 8;
+  for (const auto& [uid, entry] : entries) size += ((*entry).*member).text.size() + 1;
   into.text.reserve(size);
   bool any = false;
   for (const auto& [uid, entry] : entries) {
     const Checkpoint::EntryText& body = (*entry).*member;
     if (body.text.empty()) continue;
-    std::string key;
-    append_quoted(key, uid.value);
     if (!any) into.add(separator);
     into.add(any ? "," : "\"preparedClaims\":{");
-    into.add(key + ":");
     into.add(body.text, body.memo);
     any = true;
   }
@@ -160,13 +156,22 @@ Checkpoint::Entry make_entry(CheckpointClaim claim) {
   return entry;
 }
 
+void set_key(Checkpoint::Entry& entry, std::string_view quoted) {
+  for (std::string* text : {&entry.v2.text, &entry.v1.text})
+    if (!text->empty()) text->insert(0, std::string(quoted) + ":");
+}
+
 const CheckpointClaim* Checkpoint::find(const ClaimUid& uid) const {
   auto found = entries_.find(uid);
   return found == entries_.end() ? nullptr : &found->second->claim;
 }
 
 void Checkpoint::put(const ClaimUid& uid, CheckpointClaim claim) {
-  entries_[uid] = std::make_shared<const Entry>(make_entry(std::move(claim)));
+  Entry entry = make_entry(std::move(claim));
+  std::string key;
+  append_quoted(key, uid.value);
+  set_key(entry, key);
+  entries_[uid] = std::make_shared<const Entry>(std::move(entry));
   ++changes_;
 }
 

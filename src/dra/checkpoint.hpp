@@ -67,7 +67,7 @@ struct CheckpointClaim {
 class Checkpoint {
 public:
   struct EntryText {
-    std::string text;
+    std::string text;                  // `"<uid>":{…}`
     mutable Checksum::Memo memo = {};  // only speed
   };
   struct Entry {

@@ -175,6 +175,7 @@ Result<Checkpoint::Entries> entries_of(
     ClaimUid uid(key_text(claim.key));
     Result<Checkpoint::Entry> entry = entry_of(claim.value);
     if (!entry) return corrupt(fmt::format("claim {}: {}", uid.value, entry.error().text()));
+    set_key(*entry, claim.key);
     entries[uid] = std::make_shared<const Checkpoint::Entry>(*std::move(entry));
   }
   return entries;

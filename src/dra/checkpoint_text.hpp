@@ -11,8 +11,10 @@ struct CheckpointText {
   static Result<Checkpoint> parse(std::string_view text);
 };
 
-// A claim as text of both layouts. `claim.status` becomes canonical.
+// A claim as text of both layouts, without its key yet. `claim.status` becomes canonical.
 Checkpoint::Entry make_entry(CheckpointClaim claim);
+// `quoted` as it will stand in the file.
+void set_key(Checkpoint::Entry& entry, std::string_view quoted);
 
 std::string_view state_name(ClaimState state);  // "" of unknown
 ClaimState state_named(std::string_view name);

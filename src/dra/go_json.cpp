@@ -44,6 +44,20 @@ std::string escaped(char c) {
   return {};
 }
 
+// How many characters at the start of `text` stand for themselves: nearly all of them, nearly
+// always.
+std::size_t plain_length(std::string_view text) {
+  std::size_t length = 0;
+  while (length < text.size()) {
+    auto code = static_cast<unsigned char>(text[length]);
+    if (code < 0x20 || code >= 0x80 || code == '"' || code == '\\' || code == '<' || code == '>' ||
+        code == '&')
+      break;
+    ++length;
+  }
+  return length;
+}
+
 class Scanner {
 public:
   explicit Scanner(std::string_view text) : text_(text) {}
@@ -113,6 +127,10 @@ private:
 void append_quoted(std::string& out, std::string_view text) {
   out += '"';
   for (std::size_t i = 0; i < text.size();) {
+    std::size_t plain = plain_length(text.substr(i));
+    out += text.substr(i, plain);
+    i += plain;
+    if (i == text.size()) break;
     std::size_t length = sequence_length(text.substr(i));
     std::string_view sequence = text.substr(i, length);
     if (length == 0) {
