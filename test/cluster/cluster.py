@@ -214,6 +214,12 @@ def take_down(folder):
         Process("kubelet", [], record.parent).stop(patience=0)
     group = _group(folder)
     group.kill_all()
+    # Without groups per class of service the kubelet names no parent, so containerd puts containers here.
+    for state in folder.glob("node-*/run/containerd/io.containerd.runtime.v2.task/k8s.io/*"):
+        container = Group(f"k8s.io/{state.name}")
+        container.kill_all()
+        container.remove()
+    Group("k8s.io").remove_if_empty()
     group.remove()
 
 

@@ -42,7 +42,7 @@ spec:
 def traces():
     """What a cluster could leave on the machine."""
     devices = subprocess.run(["ip", "-brief", "link"], check=True, capture_output=True, text=True).stdout
-    groups = [str(p) for p in Path("/sys/fs/cgroup").glob("**/nvdra-test-*")]
+    groups = [str(p) for name in ("nvdra-test-*", "k8s.io/*") for p in Path("/sys/fs/cgroup").glob(f"**/{name}") if p.is_dir()]
     folders = [path for path in ("/run/netns", "/var/lib/kubelet", "/etc/cdi", "/run/containerd")
                if Path(path).exists()]
     settings = Path("/proc/sys/vm/overcommit_memory").read_text() + Path("/proc/sys/kernel/panic").read_text()

@@ -75,6 +75,11 @@ class Group:
                 raise GroupError(f"control group {left[0]} is still in use")
             time.sleep(0.02)
 
+    def remove_if_empty(self):
+        """Removes the group where nobody uses it."""
+        for root in hierarchies():
+            _removed(root / self.name)
+
     def _programs(self):
         roots = hierarchies()
         chosen = next((r for name in ("pids", "freezer") for r in roots if r.name == name), roots[0])
