@@ -8,6 +8,7 @@ the last line is `N passed, N failed, N skipped`; exit status 1 when a test fail
 """
 
 import argparse
+import importlib
 import re
 import signal
 import subprocess
@@ -17,11 +18,10 @@ from pathlib import Path
 
 import harness
 
-import guide  # noqa: F401 (registers tests)
 import build  # from test/cluster, which harness puts on the path
 import cluster
 
-MODULES = ("guide",)
+MODULES = ("guide", "neighbours", "faults", "figures")  # their tests run in this order
 
 
 def write_image(folder, program):
@@ -42,6 +42,8 @@ def main():
     parser.add_argument("--dir", help="keep logs and data there (default: a temporary folder)")
     parser.add_argument("--list", action="store_true", help="list the tests and run none")
     options = parser.parse_args()
+    for module in MODULES:
+        importlib.import_module(module)
     chosen = [t for t in harness.TESTS if re.search(options.pattern, t.__name__.replace("_", " "))]
     if options.list:
         print("\n".join(t.__name__.replace("_", " ") for t in chosen))
