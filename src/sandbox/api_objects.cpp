@@ -2,6 +2,7 @@
 
 #include "base/try.hpp"
 #include "sandbox/api_encode.hpp"
+#include "sandbox/api_protobuf.hpp"
 #include "sandbox/api_versions.hpp"
 #include "sandbox/crd_yaml.hpp"
 #include "sandbox/store_error.hpp"
@@ -54,11 +55,11 @@ private:
   }
   Result<Json> body() const {
     std::string type = request_.header("content-type");
-    if (type.find("protobuf") != std::string::npos || type.find("cbor") != std::string::npos)
-      return deny(
-          Reason::unsupported_media,
-          "the body of the request was in an unknown format - accepted media types include: "
-          "application/json, application/yaml");
+    if (type.find("protobuf") != std::string::npos) return from_protobuf(request_.body);
+    if (type.find("cbor") != std::string::npos)
+      return deny(Reason::unsupported_media,
+                  "the body of the request was in an unknown format - accepted media types "
+                  "include: application/json, application/yaml");
     Result<Json> parsed = parse_json(request_.body);
     if (parsed) return parsed;
     if (type.find("yaml") == std::string::npos)
@@ -255,22 +256,13 @@ Result<Filter> filter_of(const Route& route, const Request& request) {
   return filter;
 }
 
-Answer refusal(const Error& error, const Route* route) {
-  JsonObject details;
-  if (route) {
-    const k8s::ResourceType& type = route->resource->type;
-    if (!route->name.empty()) details["name"] = route->name;
-    if (!type.group.empty()) details["group"] = type.group;
-    bool invalid = reason_of(error) == Reason::invalid;
-    if (error.doing.find(" is invalid: ") != std::string::npos || !invalid)
-      details["kind"] = invalid ? type.kind : type.plural;
-  }
-  return {http_status(reason_of(error)), to_text(status_of(error, std::move(details)))};
+Answer refusal(const Error& error) {
+  return {http_status(reason_of(error)), to_text(status_of(error))};
 }
 
 Answer answer_object_request(Registry& registry, const Route& route, const Request& request) {
   Result<Answer> answer = Desk(registry, route, request).answer();
-  return answer ? *std::move(answer) : refusal(answer.error(), &route);
+  return answer ? *std::move(answer) : refusal(answer.error());
 }
 
 }  // namespace nvdra::sandbox

@@ -11,7 +11,7 @@ Answer answer_object_request(Registry& registry, const Route& route, const Reque
 // The filter of a list or watch: namespace, name, selectors.
 Result<Filter> filter_of(const Route& route, const Request& request);
 
-// An answer that says no; `route` adds what the Status calls details.
-Answer refusal(const Error& error, const Route* route = nullptr);
+// An answer that says no.
+Answer refusal(const Error& error);
 
 }  // namespace nvdra::sandbox

@@ -154,14 +154,14 @@ Async<Result<void>> serve_pod_stream(Connection& connection, Registry& registry,
     pod = deny(Reason::bad_request,
                "exec needs a WebSocket with the protocol v5.channel.k8s.io or v4.channel.k8s.io");
   if (!pod) {
-    Result<void> sent = co_await connection.write(refusal(pod.error(), &route));
+    Result<void> sent = co_await connection.write(refusal(pod.error()));
     co_return sent;
   }
   if (!exec) {
     LogOutput output(connection);
     Result<void> ended = co_await pods->logs(*pod, log_query(request), output);
     if (!ended && !output.begun()) {
-      Result<void> sent = co_await connection.write(refusal(ended.error(), &route));
+      Result<void> sent = co_await connection.write(refusal(ended.error()));
       co_return sent;
     }
     CO_TRY_VOID(co_await output.begin());

@@ -20,10 +20,10 @@ Answer injected(const Fault& fault, const Route& route) {
     if (http_status(static_cast<Reason>(i)) == fault.status) reason = static_cast<Reason>(i);
   std::string message =
       fault.message.empty() ? fmt::format("injected fault {}", fault.status) : fault.message;
-  Json status = status_of(deny(reason, message).error,
-                          {{"name", route.name}, {"kind", route.resource->type.plural}});
+  Json status = status_of(deny(reason, message).error);
   JsonObject& object = status.get_object();
   object["code"] = fault.status;
+  object["details"] = JsonObject{{"name", route.name}, {"kind", route.resource->type.plural}};
   if (!fault.reason.empty()) object["reason"] = fault.reason;
   Answer answer{fault.status};
   if (fault.retry_after) {
@@ -105,8 +105,7 @@ Answer ApiServer::Session::answer_now(const Route* route, const Request& request
   if (!request.path.empty() && request.path[0] == "sandbox") return control(request);
   if (auto answer = answer_discovery(request, catalog, server.options_.version)) return *answer;
   if (auto answer = answer_openapi(request, catalog)) return *answer;
-  Failure missing = deny(Reason::not_found, "the server could not find the requested resource");
-  return refusal(missing.error);
+  return {404, "404 page not found\n", "text/plain; charset=utf-8"};
 }
 
 // The paths of api_faults.hpp.

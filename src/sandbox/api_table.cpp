@@ -31,7 +31,7 @@ std::string duration_text(std::int64_t seconds) {
 
 JsonObject definition(std::string_view name, std::string_view type, int priority) {
   return {{"name", name},
-          {"type", type == "date" ? "string" : type},
+          {"type", type},
           {"format", name == "Name" ? "name" : ""},
           {"description", name},
           {"priority", priority}};

@@ -100,7 +100,7 @@ Async<Result<void>> ApiServer::Session::watch(Route route, Request request, Faul
   Result<Filter> filter = filter_of(route, request);
   Result<Wish> wish = wish_of(request);
   if (!filter || !wish) {
-    Answer no = refusal(filter ? wish.error() : filter.error(), &route);
+    Answer no = refusal(filter ? wish.error() : filter.error());
     Result<void> sent = co_await connection.write(std::move(no));
     co_return sent;
   }

@@ -91,6 +91,27 @@ JsonArray causes_of(std::string_view message) {
   return causes;
 }
 
+// "pods \"x\" not found", "Operation cannot be fulfilled on KIND \"x\": …": kind, group and name.
+JsonObject subject_of(std::string_view message) {
+  static constexpr std::string_view operation = "Operation cannot be fulfilled on ";
+  if (message.starts_with(operation)) message.remove_prefix(operation.size());
+  std::size_t open = message.find(" \"");
+  std::size_t close = open == std::string_view::npos ? open : message.find('"', open + 2);
+  if (close == std::string_view::npos) return {};
+  std::string_view what = message.substr(0, open);
+  std::string_view rest = message.substr(close + 1);
+  bool about_object = rest.starts_with(" not found") || rest.starts_with(" already exists") ||
+                      rest.starts_with(" is invalid: ") || rest.starts_with(": ");
+  if (!about_object || what.find(' ') != std::string_view::npos) return {};
+  JsonObject details;
+  std::string_view name = message.substr(open + 2, close - open - 2);
+  if (!name.empty()) details["name"] = name;
+  std::size_t dot = what.find('.');
+  details["kind"] = what.substr(0, dot);
+  if (dot != std::string_view::npos) details["group"] = what.substr(dot + 1);
+  return details;
+}
+
 }  // namespace
 
 boost::system::error_code make_error_code(Reason reason) {
@@ -114,18 +135,16 @@ std::string_view reason_text(Reason reason) {
   return row_of(reason).text;
 }
 
-Json status_of(const Error& error, JsonObject details) {
+Json status_of(const Error& error) {
   Reason reason = reason_of(error);
-  bool ours = error.code.category() == category();
-  std::string message = ours ? error.doing : error.text();
-  if (reason == Reason::invalid) {
-    JsonArray causes = causes_of(message);
-    if (!causes.empty()) details["causes"] = std::move(causes);
-  }
+  std::string message = error.code.category() == category() ? error.doing : error.text();
   JsonObject status{{"kind", "Status"},           {"apiVersion", "v1"},
                     {"metadata", JsonObject{}},   {"status", "Failure"},
                     {"message", message},         {"reason", reason_text(reason)},
                     {"code", http_status(reason)}};
+  JsonObject details = subject_of(message);
+  JsonArray causes = causes_of(message);
+  if (!causes.empty()) details["causes"] = std::move(causes);
   if (!details.empty()) status["details"] = std::move(details);
   return status;
 }

@@ -40,8 +40,9 @@ int http_status(Reason reason);
 // "NotFound": metav1.Status.reason.
 std::string_view reason_text(Reason reason);
 
-// The metav1.Status of a refusal. `details` may hold name, group and kind.
-Json status_of(const Error& error, JsonObject details = {});
+// The metav1.Status of a refusal; its details (name, group, kind, causes) are what the message
+// says.
+Json status_of(const Error& error);
 
 }  // namespace nvdra::sandbox
 

@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 namespace nvdra::sandbox {
 namespace {
 
@@ -110,6 +112,7 @@ Result<std::vector<std::string>> Registry::conform(const Resource& resource, Jso
   std::vector<std::string> errors;
   if (resource.schema) {
     std::vector<std::string> unknown = prune(*resource.schema, object);
+    std::ranges::sort(unknown);
     if (!unknown.empty() && options.strict)
       return deny(Reason::bad_request,
                   fmt::format("{} in version \"{}\" cannot be handled as a {}: strict decoding "
@@ -137,14 +140,15 @@ Result<ItemPtr> Registry::create(const Resource& resource, const std::string& sp
   put_envelope(resource, object);
   JsonObject& metadata = metadata_of(object);
   if (!text_or_empty(object, "metadata/resourceVersion").empty())
-    return deny(Reason::bad_request, "resourceVersion should not be set on objects to be created");
+    return deny(Reason::internal, "resourceVersion should not be set on objects to be created");
   std::string prefix(text_or_empty(object, "metadata/generateName"));
   bool generated = text_or_empty(object, "metadata/name").empty();
   if (generated && prefix.empty())
     return deny(Reason::invalid,
-                fmt::format("{} \"\" is invalid: metadata.name: Required value: name or "
+                fmt::format("{}{}{} \"\" is invalid: metadata.name: Required value: name or "
                             "generateName is required",
-                            resource.type.kind));
+                            resource.type.kind, resource.type.group.empty() ? "" : ".",
+                            resource.type.group));
   if (generated) metadata["name"] = prefix.substr(0, 58) + name_suffix(random_());
   for (std::string_view field : {"resourceVersion", "selfLink", "managedFields", "generation",
                                  "deletionTimestamp", "deletionGracePeriodSeconds", "namespace"})

@@ -61,14 +61,15 @@ TEST_CASE("refusals have the status and reason of the API server", "[sandbox][ap
       {"POST", domains, "{'metadata': {'name': 'd'}}", plain, 400, "BadRequest"},
       {"POST", domains, "{'kind': 'ComputeDomain', 'metadata': {'name': 'd'}}", plain, 422, "Invalid"},
       {"POST", domains + "?fieldValidation=Strict", "{'kind': 'ComputeDomain', 'metadata': {'name': 'd'}, 'x': 1, 'spec': {'channel': {'resourceClaimTemplate': {'name': 't'}}}}", plain, 400, "BadRequest"},
-      {"POST", domains, "x", "application/vnd.kubernetes.protobuf", 415, "UnsupportedMediaType"},
+      {"POST", domains, "x", "application/cbor", 415, "UnsupportedMediaType"},
+      {"POST", domains, "x", "application/vnd.kubernetes.protobuf", 400, "BadRequest"},
       {"PATCH", domains + "/none", "{}", "application/merge-patch+json", 404, "NotFound"},
       {"PATCH", domains + "/none", "{}", plain, 415, "UnsupportedMediaType"},
-      {"GET", "/apis/resource.nvidia.com/v1/computedomains", "", plain, 404, "NotFound"},
+      {"GET", "/apis/resource.nvidia.com/v1/computedomains", "", plain, 404, ""},
       {"GET", domains + "?fieldSelector=spec.numNodes%3D1", "", plain, 400, "BadRequest"},
       {"GET", domains + "?watch=1&resourceVersion=x", "", plain, 400, "BadRequest"},
       {"GET", "/api/v1/namespaces/default/pods/none/log", "", plain, 404, "NotFound"},
-      {"GET", "/nothing", "", plain, 404, "NotFound"},
+      {"GET", "/nothing", "", plain, 404, ""},
   }));
   // clang-format on
   INFO(row.method << " " << row.target);
@@ -253,4 +254,30 @@ TEST_CASE("v1beta1 clients see and send their own shapes", "[sandbox][api][versi
   CHECK(array_or_empty(claim.object, "spec/devices/requests").at(0) ==
         json("{'name': 'r', 'exactly': {'deviceClassName': 'k', 'allocationMode': 'ExactCount', "
              "'count': 1}}"));
+}
+
+TEST_CASE("kinds that kubectl creates in protobuf are understood", "[sandbox][api][protobuf]") {
+  Served world;
+  auto field = [](char tag, std::string_view bytes) {
+    return std::string{tag, static_cast<char>(bytes.size())} + std::string(bytes);
+  };
+  auto envelope = [&](std::string_view kind, const std::string& object) {
+    return std::string("k8s\0", 4) + field('\x0a', field('\x0a', "v1") + field('\x12', kind)) +
+           field('\x12', object);
+  };
+  std::string metadata = field('\x0a', field('\x0a', "other") + field('\x12', ""));
+  const char* type = "application/vnd.kubernetes.protobuf";
+  CHECK(world.call("POST", "/api/v1/namespaces", envelope("Namespace", metadata), type).status ==
+        201);
+  std::string entry = field('\x12', field('\x0a', "k") + field('\x12', "v"));
+  Reply map = world.call("POST", "/api/v1/namespaces/other/configmaps",
+                         envelope("ConfigMap", metadata + entry), type);
+  CHECK(map.status == 201);
+  CHECK(text_or_empty(map.object, "data/k") == "v");
+  Reply job = world.call("POST", "/apis/batch/v1/namespaces/other/jobs", envelope("Job", ""), type);
+  CHECK(job.status == 415);
+  CHECK_THAT(std::string(text_or_empty(job.object, "message")),
+             Catch::Contains("use kubectl apply"));
+  Reply broken = world.call("POST", "/api/v1/namespaces", envelope("Namespace", "\x0a\x7f"), type);
+  CHECK(broken.status == 400);
 }

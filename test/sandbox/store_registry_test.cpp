@@ -50,7 +50,7 @@ TEST_CASE("what the API server refuses at creation", "[sandbox][registry]") {
       {"upper case name", "configmaps", "default", "{'metadata': {'name': 'P'}}", Reason::invalid, "RFC 1123"},
       {"bad label", "configmaps", "default", "{'metadata': {'name': 'p', 'labels': {'a': '-x'}}}", Reason::invalid, "metadata.labels"},
       {"wrong kind", "configmaps", "default", "{'kind': 'Pod', 'metadata': {'name': 'p'}}", Reason::bad_request, "is a Pod"},
-      {"version set", "configmaps", "default", "{'metadata': {'name': 'p', 'resourceVersion': '1'}}", Reason::bad_request, "resourceVersion should not be set"},
+      {"version set", "configmaps", "default", "{'metadata': {'name': 'p', 'resourceVersion': '1'}}", Reason::internal, "resourceVersion should not be set"},
       {"no containers", "pods", "default", "{'metadata': {'name': 'p'}, 'spec': {}}", Reason::invalid, "spec.containers: Required value"},
       {"no spec", "computedomains", "default", "{'metadata': {'name': 'd'}}", Reason::invalid, "spec: Required value"},
       {"no template name", "computedomains", "default", "{'metadata': {'name': 'd'}, 'spec': {'channel': {'resourceClaimTemplate': {}}}}", Reason::invalid, "spec.channel.resourceClaimTemplate.name: Required value"},
