@@ -86,7 +86,7 @@ Result<Entry> entry(const YAML::Node& root, const char* list, const char* kind,
     if (fields.IsDefined() && !fields.IsNull() && !fields.IsMap())
       return bad(fmt::format("{} {}: its {} is not a mapping", kind, name, kind));
     return Entry(fmt::format("{} {}", kind, name),
-                 fields.IsMap() ? fields : YAML::Node(YAML::NodeType::Map));
+                 fields.IsDefined() && fields.IsMap() ? fields : YAML::Node(YAML::NodeType::Map));
   }
   return bad(fmt::format("there is no {} \"{}\" (there {}: {})", kind, name,
                          names.empty() ? "is" : "are",
