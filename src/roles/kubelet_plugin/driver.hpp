@@ -13,9 +13,12 @@
 // crash between two steps leaves a state that the next prepare or unprepare finishes.
 //
 // Holding: a claim that is not ready is looked at again whenever the node's news say that something
-// changed, at least once a second. The first call is answered with the reason after `first_hold`,
-// so that the pod's event names it early; later calls are held until shortly before the deadline,
-// so that recovery is seen at once.
+// changed, at least once a second, until shortly before the deadline. After an answer with an error
+// the kubelet asks again only when it next looks at the pod, 60 to 90 s later with its default
+// syncFrequency; so a call is never answered with "not ready" earlier than it must be. Meanwhile
+// the pods that the claim is reserved for are told the reason: after `tell_after`, and again when
+// it changes, by the event that the kubelet would make of an answer
+// (FailedPrepareDynamicResources).
 //
 // unprepare(): needs nothing but the checkpoint. A prepare of the same claim that is being held
 // ends when it next looks.
@@ -25,6 +28,7 @@
 #include "dra/checkpoint_store.hpp"
 #include "dra/plugin.hpp"
 #include "k8s/client.hpp"
+#include "k8s/events.hpp"
 #include "roles/kubelet_plugin/devices.hpp"
 #include "roles/kubelet_plugin/domains.hpp"
 #include "roles/kubelet_plugin/gate.hpp"
@@ -41,7 +45,7 @@ struct DriverConfig {
   ImexMode mode = ImexMode::host_managed;
   Roots roots;
   std::string resource_version = "v1";  // of resource.k8s.io
-  Duration first_hold = 3s;
+  Duration tell_after = 3s;
   Duration look_again = 1s;
   Duration answer_margin = 500ms;  // before the deadline
 };
@@ -57,7 +61,8 @@ struct DriverParts {
   NodeFacts& facts;
   Gate& gate;
   Metrics& metrics;
-  Event& news;  // of the node; the driver notifies it as well
+  Event& news;                           // of the node; the driver notifies it as well
+  k8s::EventRecorder* events = nullptr;  // tells the pods of held claims; nullptr: nobody is told
 };
 
 class Driver final : public dra::Plugin {
@@ -77,9 +82,11 @@ private:
     std::optional<Begin> wanted;
     bool begun = false;
     bool at_gate = false;  // all that is missing is the gate
+    std::string told = {};
   };
 
   Async<Result<dra::Prepared>> hold(dra::ClaimRef claim, dra::Deadline deadline);
+  void tell_pods(Call& call, const std::string& text);
   Async<void> pause(const Call& call, std::uint64_t seen, Duration limit);
   Async<Attempt<dra::Prepared>> round(Call& call);
   Async<std::optional<Trouble>> fetch(Call& call);
@@ -97,7 +104,6 @@ private:
   DriverParts parts_;
   DriverConfig config_;
   Turns turns_;
-  std::map<ClaimUid, int> held_before_;           // calls that ended without success
   std::map<ClaimUid, std::uint64_t> unprepares_;  // while calls are running
   std::map<ClaimUid, int> running_;
 };

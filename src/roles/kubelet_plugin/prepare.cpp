@@ -28,7 +28,6 @@ Async<Result<dra::Prepared>> Driver::prepare(dra::ClaimRef claim, dra::Deadline 
 Async<Result<dra::Prepared>> Driver::hold(dra::ClaimRef claim, dra::Deadline deadline) {
   Instant begun = parts_.time.now();
   Instant until = deadline - config_.answer_margin;
-  if (!held_before_.contains(claim.uid)) until = std::min(until, begun + config_.first_hold);
 
   ++running_[claim.uid];
   struct Leave {
@@ -41,31 +40,42 @@ Async<Result<dra::Prepared>> Driver::hold(dra::ClaimRef claim, dra::Deadline dea
     }
   } leave{*this, claim.uid};
 
-  Call call{claim, unprepares_[claim.uid], {}, false, false};
+  Call call{claim, unprepares_[claim.uid], {}, false, false, {}};
   for (;;) {
     auto seen = parts_.news.count();
     Attempt<dra::Prepared> attempt = co_await round(call);
     Trouble* trouble = trouble_of(attempt);
-    if (!trouble) {
-      held_before_.erase(claim.uid);
-      co_return std::get<dra::Prepared>(std::move(attempt));
-    }
+    if (!trouble) co_return std::get<dra::Prepared>(std::move(attempt));
     std::string text = fmt::format("error preparing devices for claim '{}/{}:{}': {}", claim.space,
                                    claim.name, claim.uid.value, trouble->text);
     if (trouble->kind == Trouble::Kind::permanent) {
       LOG_INFO(0, log::Plain{"Permanent error: " + text});
-      held_before_.erase(claim.uid);
       co_return refuse(text);
     }
     Duration left = until - parts_.time.now();
     if (left <= Duration::zero()) {
       LOG_INFO(0, "Claim is not ready, the kubelet will ask again",
                {{"claim", claim.text()}, {"err", trouble->text}});
-      ++held_before_[claim.uid];
       co_return refuse(text);
     }
+    if (parts_.time.now() - begun >= config_.tell_after) tell_pods(call, text);
     LOG_INFO(4, "Holding claim", {{"claim", claim.text()}, {"err", trouble->text}});
     co_await pause(call, seen, std::min(left, config_.look_again));
+  }
+}
+
+void Driver::tell_pods(Call& call, const std::string& text) {
+  if (!parts_.events || !call.wanted || call.told == text) return;
+  call.told = text;
+  for (const Json& user : array_or_empty(call.wanted->status, "reservedFor")) {
+    if (text_or_empty(user, "resource") != "pods") continue;
+    parts_.events->record(k8s::EventType::warning,
+                          {"v1",
+                           "Pod",
+                           {call.claim.space, std::string(text_or_empty(user, "name"))},
+                           std::string(text_or_empty(user, "uid"))},
+                          "FailedPrepareDynamicResources",
+                          "Failed to prepare dynamic resources: " + text);
   }
 }
 

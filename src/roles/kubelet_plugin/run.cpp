@@ -100,8 +100,8 @@ private:
   asio::any_io_executor executor() { return world_.loop.get_executor(); }
 
   DriverParts parts() {
-    return {executor(), world_.time, client_, checkpoint_, cdi_,
-            domains_,   facts_,      gate_,   metrics_,    news_};
+    return {executor(), world_.time, client_,  checkpoint_, cdi_,    domains_,
+            facts_,     gate_,       metrics_, news_,       &events_};
   }
 
   static DriverConfig driver_config(const Config& config) {

@@ -10,7 +10,6 @@ namespace nvdra::roles::kubelet_plugin {
 Async<Result<void>> Driver::unprepare(dra::ClaimRef claim, dra::Deadline deadline) {
   Metrics::Running running = parts_.metrics.begin(Metrics::Operation::unprepare);
   if (running_.contains(claim.uid)) ++unprepares_[claim.uid];
-  held_before_.erase(claim.uid);
   Duration left = deadline - config_.answer_margin - parts_.time.now();
   Result<void> undone = co_await within(parts_.time, left, undo(claim));
   if (!undone) {
