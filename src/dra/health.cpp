@@ -5,8 +5,6 @@
 #include "proto/grpc_health.grpc.pb.h"
 #include "proto/pluginregistration.grpc.pb.h"
 
-#include <boost/asio/this_coro.hpp>
-
 #include <fmt/format.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
@@ -128,7 +126,6 @@ Result<int> HealthServer::start(int port) {
 }
 
 Async<void> HealthServer::stop() {
-  co_await asio::this_coro::reset_cancellation_state(asio::enable_terminal_cancellation());
   co_await shut_down(loop_, std::move(server_), shutdown_limit);
 }
 

@@ -26,7 +26,7 @@ public:
 
   // Port 0 = any free one. Returns the port. The error names the port.
   Result<int> start(int port);
-  // Harmless without start() and when repeated. Forgets the caller's cancellation, as Server::stop.
+  // Harmless without start() and when repeated. As to cancellation see Server::stop.
   Async<void> stop();
 
 private:

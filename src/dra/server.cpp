@@ -8,8 +8,6 @@
 #include "dra/served_socket.hpp"
 #include "dra/services.hpp"
 
-#include <boost/asio/this_coro.hpp>
-
 #include <grpcpp/impl/service_type.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -102,7 +100,6 @@ Async<Result<void>> Server::start() {
 
 Async<void> Server::stop(Duration drain) {
   State& s = *state_;
-  co_await asio::this_coro::reset_cancellation_state(asio::enable_terminal_cancellation());
   s.sockets.stop();
   Result<void> ended = co_await s.sockets.join();
   (void)ended;  // a socket's tasks end by cancellation only

@@ -43,8 +43,8 @@ public:
   Async<Result<void>> start();
 
   // First the announcement goes, then no new request is taken; requests in work may end for
-  // `drain`, then they are cancelled and answered so; then gRPC ends. The loop runs meanwhile, and
-  // a cancellation that brought the caller here is forgotten (it could not wait otherwise).
+  // `drain`, then they are cancelled and answered so; then gRPC ends. The loop runs meanwhile. A
+  // caller that was cancelled resets its cancellation state first, or this would not even begin.
   // Harmless without start() and when repeated.
   Async<void> stop(Duration drain);
 

@@ -1,11 +1,15 @@
 #include "dra/server.hpp"
 
 #include "base/event.hpp"
+#include "base/task_group.hpp"
 #include "catch.hpp"
 #include "dra/health.hpp"
 #include "dra/sockets.hpp"
 #include "fake/kubelet.hpp"
 #include "fake/temp_dir.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/this_coro.hpp>
 
 #include <sys/stat.h>
 
@@ -259,6 +263,47 @@ TEST_CASE("at its end work that is nearly done may finish", "[dra][server][loopb
   CHECK(answers.status.ok());
   CHECK(answers.claims[claim("", 1).uid.value].error == "");
   CHECK(stopped.wait_for(5s) == std::future_status::ready);
+}
+
+namespace {
+
+// As a role does it: works until it is cancelled, then stops in order.
+Async<Result<void>> forever(Time* time) {
+  co_await time->sleep(1h);
+  co_return ok();
+}
+Async<void> role(World* world, bool* stopped) {
+  Result<void> started = co_await world->server.start();
+  REQUIRE(started);
+  TaskGroup tasks(world->loop.loop.get_executor());
+  tasks.spawn("work", forever(&world->time));
+  Result<void> ended = co_await tasks.join();
+  (void)ended;
+  co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+  co_await world->server.stop(10s);
+  *stopped = true;
+}
+
+}  // namespace
+
+TEST_CASE("a role that was cancelled can still stop in order", "[dra][server][loopback]") {
+  World world;
+  asio::cancellation_signal cancel;
+  bool stopped = false;
+  std::promise<void> over;
+  asio::co_spawn(
+      world.loop.loop, role(&world, &stopped),
+      asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr) { over.set_value(); }));
+  REQUIRE(eventually([&] { return world.dir.exists("registry/driver.example-reg.sock"); }));
+  fake::Kubelet kubelet(world.server.registrar_path(), world.server.service_path());
+  auto held = kubelet.begin_prepare({claim("held", 1)});
+  REQUIRE(eventually([&] { return world.plugin.held == 1; }));
+  world.on_loop([&] { return cancel.emit(asio::cancellation_type::terminal), 0; });
+  REQUIRE(eventually([&] { return !world.dir.exists("plugin/dra.sock"); }));
+  world.on_loop([&] { return world.plugin.release(), 0; });
+  CHECK(held.get().claims[claim("", 1).uid.value].error == "");
+  REQUIRE(over.get_future().wait_for(10s) == std::future_status::ready);
+  CHECK(stopped);
 }
 
 TEST_CASE("sockets that somebody removed are served again", "[dra][server][loopback]") {

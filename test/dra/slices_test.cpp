@@ -7,6 +7,7 @@
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 
 using namespace nvdra;
 using namespace nvdra::dra;
@@ -17,7 +18,12 @@ namespace {
 struct SliceServer {
   SliceServer(asio::io_context& loop, Time& time) : transport(loop.get_executor(), time) {
     transport.otherwise = [this](const k8s::HttpRequest& request) { return answer(request); };
-    watch = transport.expect_stream("GET /apis/resource.k8s.io/v1/resourceslices?watch=true*");
+    watch = expect_watch();
+  }
+
+  std::shared_ptr<fake::Body> expect_watch() {
+    return transport.expect_stream("GET /apis/resource.k8s.io/" + version +
+                                   "/resourceslices?watch=true*");
   }
 
   fake::Reply answer(const k8s::HttpRequest& request) {
@@ -28,8 +34,14 @@ struct SliceServer {
                           R"({"kind":"APIGroup","versions":[{"version":")" + version + R"("}]})");
     if (line == "GET /api/v1/nodes/node-a")
       return fake::answer(200, R"({"kind":"Node","metadata":{"name":"node-a","uid":"uid-a"}})");
+    if (!request.target.starts_with("/apis/resource.k8s.io/" + version + "/"))
+      return fake::refusal(404, "NotFound", "no such path");
+    std::string path = request.target.substr(0, request.target.find('?'));
+    std::string name = path.substr(path.rfind('/') + 1);
     if (request.method == "GET") return list();
     if (request.method == "POST") return create(*parse_json(request.body));
+    if (request.method == "PATCH") return patch(name, *parse_json(request.body));
+    if (request.method == "DELETE") return slices.erase(name), fake::answer(200, "{}");
     return fake::refusal(500, "InternalError");
   }
   fake::Reply list() const {
@@ -45,9 +57,22 @@ struct SliceServer {
     std::string name = std::string(text_or_empty(object, "metadata/generateName")) + "x";
     object.as_object()["metadata"].as_object()["name"] = name;
     stamp(object, "u" + std::to_string(++clock));
+    if (drop_attributes)
+      for (Json& device : object.at("spec").at("devices").as_array())
+        device.as_object().erase("attributes");
     slices[name] = object;
     tell("ADDED", object);
     return fake::answer(201, to_text(object));
+  }
+  fake::Reply patch(const std::string& name, const Json& change) {
+    Json& object = slices.at(name);
+    if (text_or_empty(change, "metadata/resourceVersion") !=
+        text_or_empty(object, "metadata/resourceVersion"))
+      return fake::refusal(409, "Conflict");
+    merge_patch(object, change);
+    stamp(object, std::string(text_or_empty(object, "metadata/uid")));
+    tell("MODIFIED", object);
+    return fake::answer(200, to_text(object));
   }
   void remove_all() {
     for (auto& [name, object] : std::exchange(slices, {})) {
@@ -73,6 +98,7 @@ struct SliceServer {
   std::map<std::string, Json> slices;
   std::vector<std::string> lines;
   bool refuse_creation = false;
+  bool drop_attributes = false;
   int clock = 10;
 };
 
@@ -133,6 +159,53 @@ TEST_CASE("slices that somebody deletes are soon there again", "[dra][slices]") 
   CHECK(world.api.count(post) == 2);
 }
 
+TEST_CASE("other devices are published in place", "[dra][slices]") {
+  World world;
+  world.advance(10s);
+  std::vector<SliceDevice> devices(2);
+  devices[0].name = "channel-0";
+  devices[1].name = "daemon-0";
+  world.publisher.set_devices(devices);
+  world.advance(5s);
+  REQUIRE(world.api.slices.size() == 1);
+  const Json& slice = world.api.slices.begin()->second;
+  CHECK(array_or_empty(slice, "spec/devices").size() == 2);
+  CHECK(int_or(slice, "spec/pool/generation", 0) == 1);
+  CHECK(world.api.count(post) == 1);
+  CHECK(world.api.count("PATCH /apis/resource.k8s.io/v1/resourceslices/"
+                        "00000-driver.example-node-a-x") == 1);
+}
+
+TEST_CASE("when the API version is gone another one is chosen", "[dra][slices]") {
+  World world;
+  world.advance(10s);
+  REQUIRE(world.publisher.published());
+  world.api.version = "v1beta1";
+  auto old_watch = std::exchange(world.api.watch, world.api.expect_watch());
+  world.api.slices.clear();
+  old_watch->push(
+      to_text(JsonObject{
+          {"type", "DELETED"},
+          {"object", *parse_json(R"({"metadata":{"name":"00000-driver.example-node-a-x",)"
+                                 R"("uid":"u11","resourceVersion":"90"}})")}}) +
+      "\n");
+  world.advance(30s);
+  CHECK(world.publisher.published());
+  REQUIRE(world.api.slices.size() == 1);
+  CHECK(text_or_empty(world.api.slices.begin()->second, "apiVersion") == "resource.k8s.io/v1beta1");
+  CHECK(nvdra::find(array_or_empty(world.api.slices.begin()->second, "spec/devices")[0],
+                    "basic/attributes/type"));
+}
+
+TEST_CASE("a field that the server drops is dropped from the wish", "[dra][slices]") {
+  World world;
+  world.api.drop_attributes = true;
+  world.advance(120s);
+  CHECK(world.publisher.published());
+  CHECK(world.api.count(post) == 1);
+  CHECK(world.api.slices.size() == 1);
+}
+
 TEST_CASE("a quarrel about the slices is paced", "[dra][slices]") {
   World world;
   world.advance(10s);
@@ -159,4 +232,22 @@ TEST_CASE("a refusal is kept for readers and tried again", "[dra][slices]") {
   CHECK(world.publisher.published());
   CHECK(world.publisher.trouble().empty());
   CHECK(world.api.slices.size() == 1);
+}
+
+TEST_CASE("what was published can be withdrawn", "[dra][slices]") {
+  World world;
+  world.advance(10s);
+  world.stop.emit(asio::cancellation_type::terminal);
+  world.time.settle();
+  REQUIRE(world.ended);
+  CHECK(world.api.slices.size() == 1);  // the end of the publisher alone takes nothing away
+  std::optional<Result<void>> withdrawn;
+  asio::co_spawn(
+      world.loop, [&]() -> Async<void> { withdrawn = co_await world.publisher.withdraw(); },
+      asio::detached);
+  world.time.settle();
+  REQUIRE(withdrawn);
+  CHECK(*withdrawn);
+  CHECK(world.api.slices.empty());
+  CHECK_FALSE(world.publisher.published());
 }
