@@ -7,7 +7,7 @@ from harness import (CHECKPOINT, NAMESPACE, RELEASE, ROOT, check, check_in, clai
                      wait, workload)
 from neighbours import restart_plugin, uid_of
 
-SETTLE = 40  # seconds: a failed prepare, and the kubelet's next attempt 10 to 15 s later
+SETTLE = 15  # seconds: a call that is held ends within a few; the kubelet would ask again only after 60
 
 
 def container_of(world, pod="work"):
