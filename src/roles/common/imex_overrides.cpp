@@ -66,7 +66,7 @@ Result<ImexOverrides> parse_imex_overrides(std::string_view text) {
 
 std::string render_imex_overrides(const ImexOverrides& overrides) {
   std::string text;
-  for (const auto& [key, value] : overrides) text += key + "=" + value + ",";
+  for (const auto& [key, value] : overrides) text.append(key).append("=").append(value).append(",");
   return text;
 }
 

@@ -28,7 +28,7 @@ public:
 
   // nullptr when no ComputeDomain has the UID.
   k8s::ObjectPtr domain(const std::string& uid) const;
-  Observed observe(const k8s::ObjectPtr& domain) const;
+  Observed observe(const k8s::ObjectPtr& object) const;  // a ComputeDomain
   std::vector<k8s::ObjectPtr> templates_of(const DomainUid& uid) const;
   // UIDs of labelled objects that no ComputeDomain has: candidates for the orphans' clean-up.
   std::vector<std::string> unknown_uids() const;
