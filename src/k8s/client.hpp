@@ -8,6 +8,7 @@
 #include "k8s/object.hpp"
 #include "k8s/status.hpp"
 #include "k8s/transport.hpp"
+#include "k8s/watch.hpp"
 
 #include <cstdint>
 #include <map>
@@ -28,31 +29,6 @@ struct ListOptions {
 struct ListAnswer {
   std::vector<Object> items;  // apiVersion and kind filled in
   std::string version;        // resourceVersion to watch from
-};
-
-struct WatchOptions {
-  std::string label_selector = {};
-  std::string field_selector = {};
-  std::string resource_version;
-  // timeoutSeconds; the idle limit is this plus a margin. Below the idle limits of the usual load
-  // balancers (240 s), which forget connections silently.
-  std::chrono::seconds server_limit{180};
-};
-
-struct WatchEvent {
-  enum class Kind { added, modified, deleted, bookmark, error };
-  Kind kind;
-  Object object;  // of an error: the Status
-};
-
-// One watch connection. next(): the next event; nullopt when the server ended the watch in good
-// order. Errors: gone (list again), timed_out (silent connection), disconnected, other ERROR events
-// by their code; malformed_answer: one event could not be understood, next() may be called again.
-// ERROR events are never handed out as events.
-class Watch {
-public:
-  virtual ~Watch() = default;
-  virtual Async<Result<std::optional<WatchEvent>>> next() = 0;
 };
 
 enum class PatchKind { json, merge, apply };

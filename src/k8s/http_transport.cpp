@@ -10,6 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <charconv>
 #include <deque>
@@ -78,6 +79,8 @@ private:
   void close_old() {
     while (!connections_.empty() && connections_.front().until <= Clock::now())
       connections_.pop_front();
+    // The memory of a burst goes back to the system, not only to malloc.
+    ::malloc_trim(0);
     if (!connections_.empty()) wait();
   }
 

@@ -1,10 +1,12 @@
-// HTTP/1.1 and TLS to the API server: a keep-alive pool. The only user of Beast and OpenSSL.
+// HTTP/1.1 and TLS to the API server: a keep-alive pool. OpenSSL and Beast stay behind it.
 //   * TLS 1.2 or newer, the CA of the config only, the peer's name or address verified.
-//   * At most `in_flight` requests at once (streams and urgent requests are not counted); others
-//   queue
-//     in order. Idle connections are closed after 90 s.
-//   * Connecting has its own limit; half-open connections are found by the limits of the calls.
-//   * The token file is read again when its modification time changes, at most once a second.
+//   * At most `in_flight` requests at once, first come, first served; streams and urgent requests
+//     are not counted. Idle connections are closed after 90 s; until then they keep the loop's
+//     run() from returning, unless the transport goes first.
+//   * Connecting has its own limit; half-open connections are found by the limits of the calls and
+//     by the kernel (keep-alive, unacknowledged data).
+//   * The token file is read again when it was replaced, looked at most once a second; after a 401
+//     at once, and the request is repeated once.
 #pragma once
 
 #include "k8s/config.hpp"
@@ -15,7 +17,7 @@
 namespace nvdra::k8s {
 
 struct HttpLimits {
-  int in_flight = 64;
+  int in_flight = 16;  // each connection costs up to 100 KiB
   Duration connect = 10s;
   Duration idle = 90s;
   std::size_t body = 512u << 20;

@@ -1,3 +1,5 @@
+#include "k8s/watch.hpp"
+
 #include "base/log.hpp"
 #include "k8s/watch_event.hpp"
 

@@ -1,7 +1,5 @@
 #include "k8s/watch_event.hpp"
 
-#include "base/try.hpp"
-
 #include <fmt/format.h>
 
 namespace nvdra::k8s {

@@ -1,7 +1,7 @@
 // The body of a watch: bytes → lines → events. Pure; chunk borders mean nothing.
 #pragma once
 
-#include "k8s/client.hpp"
+#include "k8s/watch.hpp"
 
 #include <optional>
 #include <string>
@@ -34,10 +34,6 @@ Result<std::optional<WatchEvent>> parse_watch_event(std::string_view line,
 
 // What an ERROR event means; decided by `code` and `reason` alone, because its kind may be missing.
 Failure failure_of_event(const WatchEvent& event);
-
-// The watch whose answer has begun; `asked` begins its errors' texts.
-std::unique_ptr<Watch> make_watch(std::unique_ptr<BodyStream> stream, ResourceType type,
-                                  std::string asked, Duration idle);
 
 // Fills in what lists leave out and what owner references need.
 void stamp_type(Json& object, const ResourceType& type);
