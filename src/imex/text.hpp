@@ -29,9 +29,8 @@ inline std::optional<std::string_view> next_line(std::string_view& text) {
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {
   Number number{};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (text.empty() || error != std::errc{} || stop != end) return std::nullopt;
+  const auto [stop, error] = std::from_chars(text.begin(), text.end(), number);
+  if (text.empty() || error != std::errc{} || stop != text.end()) return std::nullopt;
   return number;
 }
 
