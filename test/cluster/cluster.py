@@ -213,14 +213,20 @@ def take_down(folder):
     for record in folder.glob("node-*/kubelet.pid"):
         Process("kubelet", [], record.parent).stop(patience=0)
     group = _group(folder)
+    # Looked up first: a containerd that sees its shims die forgets containers that it cannot end any more.
+    containers = _containers(folder)
     group.kill_all()
-    # Without groups per class of service the kubelet names no parent, so containerd puts containers here.
-    for state in folder.glob("node-*/run/containerd/io.containerd.runtime.v2.task/k8s.io/*"):
-        container = Group(f"k8s.io/{state.name}")
+    for container in (Group(f"k8s.io/{name}") for name in containers | _containers(folder)):
         container.kill_all()
         container.remove()
     Group("k8s.io").remove_if_empty()
     group.remove()
+
+
+def _containers(folder):
+    """Ids of the containers. Without groups per class of service the kubelet names no parent for them, and
+    containerd puts them into groups of its own."""
+    return {path.name for path in folder.glob("node-*/run/containerd/io.containerd.runtime.v2.task/k8s.io/*")}
 
 
 def _group(folder):

@@ -128,7 +128,8 @@ def a_template_that_a_user_deletes_comes_back(world):
     world.apply(compute_domain("robbed", "robbed-channel"))
     world.wait_domain_ready("robbed")
     old = uid_of(world.get("resourceclaimtemplate", "robbed-channel"))
-    world.delete("resourceclaimtemplate", "robbed-channel", seconds=10)
+    # kubectl would wait for the end of a name that is taken again at once.
+    world.delete("resourceclaimtemplate", "robbed-channel", "--wait=false")
     wait("a new template", lambda: uid_of(world.get("resourceclaimtemplate", "robbed-channel") or {
         "metadata": {"uid": old}}) != old, 10)
     world.wait_domain_ready("robbed")
