@@ -67,8 +67,8 @@ void EventRecorder::record(EventType type, ObjectReference object, std::string r
   Pending pending{.key = {space, decision.entry.name},
                   .event = render(type, object, decision.entry),
                   .raise = decision.send == EventBook::Send::raise};
-  pending.event.get_object()["reason"] = std::move(reason);
-  pending.event.get_object()["message"] = std::move(message);
+  pending.event.get_object()["reason"] = reason;
+  pending.event.get_object()["message"] = message;
   enqueue(std::move(pending));
 }
 

@@ -43,7 +43,7 @@ bool is_port(std::string_view text) {
 // Idle connections, the most recently used one first, closed when they have been idle for long.
 class Pool : public std::enable_shared_from_this<Pool> {
 public:
-  Pool(asio::any_io_executor executor, Duration idle) : clock_(std::move(executor)), idle_(idle) {}
+  Pool(asio::any_io_executor executor, Duration idle) : clock_(executor), idle_(idle) {}
 
   // nullptr when there is none that is still good.
   ConnectionPtr take() {

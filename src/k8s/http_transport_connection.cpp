@@ -24,7 +24,7 @@ namespace {
 
 using asio::ip::tcp;
 using boost::system::error_code;
-constexpr std::size_t piece = 16 * 1024;
+constexpr std::size_t piece = std::size_t{16} * 1024;
 
 // What an awaited operation said. Cancellation is no answer: it goes up.
 error_code unless_cancelled(error_code failed) {
@@ -196,7 +196,7 @@ Async<Result<void>> Connection::read_into(HttpAnswerParser& answer) {
   }
   auto [failed, count] = received;
   unparsed_.resize(old + count);
-  unless_cancelled(failed);
+  failed = unless_cancelled(failed);
   if (failed && failed != asio::error::eof) co_return lost(Errc::disconnected, failed.message());
   if (failed) {
     Result<void> ended = answer.put_end();

@@ -23,7 +23,7 @@ Failure bad(std::string_view sentence) {
 // One named entry of `clusters`, `users` or `contexts`, with words for errors.
 class Entry {
 public:
-  Entry(std::string what, YAML::Node fields) : what_(std::move(what)), fields_(std::move(fields)) {}
+  Entry(std::string what, YAML::Node fields) : what_(std::move(what)), fields_(fields) {}
 
   Failure bad(std::string_view field, std::string_view why) const {
     return k8s::bad(fmt::format("{}: {} {}", what_, field, why));

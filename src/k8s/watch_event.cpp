@@ -37,7 +37,7 @@ std::optional<std::string> LineSplitter::next() {
       scanned_ = bytes_.size();
       if (begin_ == bytes_.size()) {
         // Free the memory of a big event; small buffers are kept.
-        if (bytes_.capacity() > 64 * 1024) bytes_ = std::string();
+        if (bytes_.capacity() > std::size_t{64} * 1024) bytes_ = std::string();
         bytes_.clear();
         begin_ = scanned_ = 0;
       }
