@@ -61,7 +61,7 @@ struct Options {
 };
 
 // Errors name the bad item of vmodule. Call before the first line is written.
-Result<void> configure(const Options& options);
+Result<void> configure(const Options& wanted);
 
 bool enabled(int verbosity, const char* file);
 void write(const Where& where, std::string_view message, Fields fields = {});

@@ -100,18 +100,16 @@ std::string_view trimmed(std::string_view text) {
 std::optional<std::int64_t> parse_integer(std::string_view text) {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   std::int64_t number = 0;
-  const char* end = text.data() + text.size();
-  auto [stop, failed] = std::from_chars(text.data(), end, number);
-  if (failed != std::errc{} || stop != end) return {};
+  auto [stop, failed] = std::from_chars(text.begin(), text.end(), number);
+  if (failed != std::errc{} || stop != text.end()) return {};
   return number;
 }
 
 std::optional<double> parse_real(std::string_view text) {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   double number = 0;
-  const char* end = text.data() + text.size();
-  auto [stop, failed] = std::from_chars(text.data(), end, number);
-  if (failed != std::errc{} || stop != end || !std::isfinite(number)) return {};
+  auto [stop, failed] = std::from_chars(text.begin(), text.end(), number);
+  if (failed != std::errc{} || stop != text.end() || !std::isfinite(number)) return {};
   return number;
 }
 
