@@ -47,6 +47,7 @@ class Permissions(ChartTest):
             "resource.k8s.io/resourceclaims": READ,
             "resource.k8s.io/resourceslices": sorted([*READ, "create", "update", "patch", "delete"]),
             "/nodes": ["get"],
+            "/pods": ["get"],
             "/events": EVENTS,
         }, rendered.rules("ClusterRole", PLUGIN))
         self.assertNotIn("nodes-policy-nvdra", str(rendered.names()))

@@ -75,7 +75,16 @@ def a_service_that_crashed_and_left_its_socket_is_told(world):
     gpu = world.gpu[0]
     gpu.service_crash()
     start_waiting(world, gpu, "nobody listens on the nvidia-imex command socket", gpu.socket)
-    world.delete("pod", "work", seconds=20)
+
+
+@test
+def a_pod_that_waits_for_its_claim_can_be_deleted_at_once(world):
+    gpu = world.gpu[1]
+    gpu.service_stop()
+    start_waiting(world, gpu, "does not exist")
+    # The kubelet does not cancel the call that the plugin holds; the plugin has to notice.
+    world.delete("pod", "work", seconds=10)
+    check(world.held_claims(gpu.node.name) == 0, "the plugin still holds the claim")
 
 
 @test

@@ -46,6 +46,7 @@ struct DriverConfig {
   Roots roots;
   std::string resource_version = "v1";  // of resource.k8s.io
   Duration tell_after = 3s;
+  Duration ask_pods = 3s;
   Duration look_again = 1s;
   Duration answer_margin = 500ms;  // before the deadline
 };
@@ -83,10 +84,12 @@ private:
     bool begun = false;
     bool at_gate = false;  // all that is missing is the gate
     std::string told = {};
+    Instant asked = {};  // when the pods were looked at
   };
 
   Async<Result<dra::Prepared>> hold(dra::ClaimRef claim, dra::Deadline deadline);
   void tell_pods(Call& call, const std::string& text);
+  Async<bool> nobody_waits(Call& call);
   Async<void> pause(const Call& call, std::uint64_t seen, Duration limit);
   Async<Attempt<dra::Prepared>> round(Call& call);
   Async<std::optional<Trouble>> fetch(Call& call);

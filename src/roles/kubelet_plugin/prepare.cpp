@@ -3,6 +3,7 @@
 #include "cdi/names.hpp"
 #include "roles/common/names.hpp"
 #include "roles/kubelet_plugin/driver.hpp"
+#include "roles/kubelet_plugin/users.hpp"
 
 #include <fmt/format.h>
 
@@ -40,7 +41,7 @@ Async<Result<dra::Prepared>> Driver::hold(dra::ClaimRef claim, dra::Deadline dea
     }
   } leave{*this, claim.uid};
 
-  Call call{claim, unprepares_[claim.uid], {}, false, false, {}};
+  Call call{claim, unprepares_[claim.uid], {}, false, false, {}, {}};
   for (;;) {
     auto seen = parts_.news.count();
     Attempt<dra::Prepared> attempt = co_await round(call);
@@ -58,7 +59,14 @@ Async<Result<dra::Prepared>> Driver::hold(dra::ClaimRef claim, dra::Deadline dea
                {{"claim", claim.text()}, {"err", trouble->text}});
       co_return refuse(text);
     }
-    if (parts_.time.now() - begun >= config_.tell_after) tell_pods(call, text);
+    if (parts_.time.now() - begun >= config_.tell_after) {
+      bool given_up = co_await nobody_waits(call);
+      if (given_up) {
+        LOG_INFO(1, "Nobody waits for the claim any more", {{"claim", claim.text()}});
+        co_return refuse(text);
+      }
+      tell_pods(call, text);
+    }
     LOG_INFO(4, "Holding claim", {{"claim", claim.text()}, {"err", trouble->text}});
     co_await pause(call, seen, std::min(left, config_.look_again));
   }
@@ -67,16 +75,18 @@ Async<Result<dra::Prepared>> Driver::hold(dra::ClaimRef claim, dra::Deadline dea
 void Driver::tell_pods(Call& call, const std::string& text) {
   if (!parts_.events || !call.wanted || call.told == text) return;
   call.told = text;
-  for (const Json& user : array_or_empty(call.wanted->status, "reservedFor")) {
-    if (text_or_empty(user, "resource") != "pods") continue;
-    parts_.events->record(k8s::EventType::warning,
-                          {"v1",
-                           "Pod",
-                           {call.claim.space, std::string(text_or_empty(user, "name"))},
-                           std::string(text_or_empty(user, "uid"))},
-                          "FailedPrepareDynamicResources",
+  for (k8s::ObjectReference& pod : pods_of(call.wanted->status, call.claim.space))
+    parts_.events->record(k8s::EventType::warning, std::move(pod), "FailedPrepareDynamicResources",
                           "Failed to prepare dynamic resources: " + text);
-  }
+}
+
+Async<bool> Driver::nobody_waits(Call& call) {
+  Instant now = parts_.time.now();
+  if (!call.wanted || now - call.asked < config_.ask_pods) co_return false;
+  call.asked = now;
+  bool leaving =
+      co_await all_leaving(parts_.client, pods_of(call.wanted->status, call.claim.space));
+  co_return leaving;
 }
 
 // Until something changes that the claim waits for, or `limit` has passed.

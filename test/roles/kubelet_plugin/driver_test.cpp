@@ -88,6 +88,7 @@ struct Node {
     DriverConfig config;
     config.roots = {"/driver-root", "/", root.path("/devices")};
     config.tell_after = 30ms;
+    config.ask_pods = 20ms;
     config.look_again = 20ms;
     config.answer_margin = 10ms;
     return config;
@@ -105,10 +106,13 @@ struct Node {
     return fake::run(loop, std::move(work));
   }
 
+  const std::string pod_path = "/api/v1/namespaces/default/pods/p";
+  Json pod = {{"metadata", {{"namespace", "default"}, {"name", "p"}, {"uid", "u"}}}};
   // A claim that the scheduler has placed here.
   void claim(std::string uid, Json status = channel_status()) {
     api.objects["/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/" + uid] = {
         {"metadata", {{"namespace", "default"}, {"name", uid}, {"uid", uid}}}, {"status", status}};
+    api.objects.emplace(pod_path, pod);  // the one that waits for it
   }
   Result<dra::Prepared> prepare(std::string uid, Duration limit = 400ms) {
     return run(driver.prepare(ref(uid, uid), time.now() + limit));
@@ -218,6 +222,21 @@ TEST_CASE("a claim is held until the gate opens, its pod told meanwhile, and ans
     co_return prepared;
   };
   CHECK(node.run(both()));
+}
+
+TEST_CASE("a held claim is answered at once when its pod is being deleted", "[plugin][driver]") {
+  if (fake::must_skip_root_tests()) return;
+  Node node;
+  node.claim("a");
+  Instant begun = node.time.now();
+  error_of(node.prepare("a", 300ms));
+  CHECK(node.time.now() - begun >= 280ms);  // a pod that waits keeps it
+
+  node.pod.at("metadata").get_object()["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  node.api.objects[node.pod_path] = node.pod;
+  begun = node.time.now();
+  CHECK_THAT(error_of(node.prepare("a", 30s)), Catch::Contains("INITIALIZING"));
+  CHECK(node.time.now() - begun < 10s);
 }
 
 TEST_CASE("a prepare that is held when its claim is unprepared does not finish",
