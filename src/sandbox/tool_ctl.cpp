@@ -7,7 +7,6 @@
 #include "sandbox/tool_facts.hpp"
 #include "sandbox/tool_imex_config.hpp"
 #include "sandbox/tool_imex_log.hpp"
-#include "sandbox/tool_json.hpp"
 #include "sandbox/tool_members.hpp"
 #include "sandbox/tool_socket.hpp"
 
@@ -171,8 +170,7 @@ public:
       case Wish::subscribe: return subscribe();
       case Wish::none: break;
     }
-    fmt::print(stderr, "{}", usage(facts_));
-    return 1;
+    __builtin_unreachable();
   }
 
 private:
@@ -191,7 +189,7 @@ private:
         answer.error().code != boost::system::errc::resource_unavailable_try_again)
       return absent_domain(target_.nodes);
     if (!answer) return answer.failure();
-    TRY(const Json json, read_json_text(*answer));
+    TRY(const Json json, parse_json(*answer));
     return domain_from(json);
   }
 
@@ -236,7 +234,7 @@ private:
 int nvidia_imex_ctl(std::span<const std::string> arguments) {
   const std::string root = own_root();
   const Result<NodeFacts> facts = read_facts(root);
-  const Result<Faults> faults = read_faults(root);
+  const Result<NodeFaults> faults = read_faults(root);
   if (!facts || !faults) {
     fmt::print(stderr, "{}\n", (facts ? faults.error() : facts.error()).text());
     return 125;
@@ -247,7 +245,7 @@ int nvidia_imex_ctl(std::span<const std::string> arguments) {
     fmt::print("{}", usage(*facts));
     return before(*facts, 595) ? 0 : 1;
   }
-  if (!options.bad.empty() || options.connections > 1) {
+  if (!options.bad.empty() || options.connections > 1 || options.wish == Wish::none) {
     fmt::print(stderr, "{}", usage(*facts));
     return 1;
   }

@@ -137,7 +137,8 @@ Json to_json(const DomainView& view) {
                                  {"state", member.state},
                                  {"version", member.version},
                                  {"row", member.row}});
-  return JsonObject{{"asked", view.asked}, {"members", std::move(members)}};
+  return JsonObject{{"asked", static_cast<std::int64_t>(view.asked)},
+                    {"members", std::move(members)}};
 }
 
 Result<DomainView> domain_from(const Json& json) {

@@ -1,8 +1,8 @@
 #include "sandbox/tool_facts.hpp"
 
 #include "base/files.hpp"
+#include "base/json.hpp"
 #include "base/try.hpp"
-#include "sandbox/tool_json.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -30,7 +30,7 @@ Result<std::optional<Json>> read_json(const std::string& path) {
   if (::access(path.c_str(), F_OK) != 0) return std::optional<Json>{};
   Result<std::string> text = read_file(path);
   if (!text) return std::move(text).failure().during("read " + path);
-  Result<Json> json = read_json_text(*text);
+  Result<Json> json = parse_json(*text);
   if (!json) return std::move(json).failure().during(path);
   if (!json->is_object()) return refuse(path + " holds no JSON object");
   return std::optional<Json>(*std::move(json));
@@ -196,10 +196,10 @@ Result<NodeFacts> read_facts(const std::string& root) {
   return facts;
 }
 
-Result<Faults> read_faults(const std::string& root) {
+Result<NodeFaults> read_faults(const std::string& root) {
   const std::string path = root + "/etc/nvdra-sandbox/faults.json";
   TRY(const std::optional<Json> file, read_json(path));
-  Faults faults;
+  NodeFaults faults;
   if (!file) return faults;
   Json smi = JsonObject{};
   Json ctl = JsonObject{};

@@ -33,7 +33,7 @@ namespace nvdra::sandbox {
 struct NodeFacts {
   std::string driver_version;
   std::string imex_version;
-  std::vector<imex::Gpu> gpus;
+  std::vector<imex::Gpu> gpus = {};
 };
 
 struct ToolFaults {
@@ -46,18 +46,18 @@ struct ToolFaults {
 
 struct ImexFaults {
   double slow_start = 0;
-  std::string state;
+  std::string state = {};
   bool hang = false;
-  std::string answer;
-  std::optional<int> exit_at_start;
-  std::optional<double> crash_after;
+  std::string answer = {};
+  std::optional<int> exit_at_start = {};
+  std::optional<double> crash_after = {};
   int exit = 1;
-  std::string driver_version;
+  std::string driver_version = {};
   bool in_use = false;
   bool ignore_term = false;
 };
 
-struct Faults {
+struct NodeFaults {
   std::string fabric;
   bool driver = true;
   ToolFaults smi;
@@ -71,7 +71,7 @@ std::string own_root();
 
 // `root` as own_root() gives it. Errors name the file and the key.
 Result<NodeFacts> read_facts(const std::string& root);
-Result<Faults> read_faults(const std::string& root);
+Result<NodeFaults> read_faults(const std::string& root);
 // The GPUs as the fault "fabric" makes them.
 void put_fabric_fault(const std::string& fault, std::vector<imex::Gpu>& gpus);
 

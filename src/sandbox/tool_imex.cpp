@@ -124,7 +124,7 @@ int start(const Options& options) {
   ImexSetup setup;
   setup.root = own_root();
   const Result<NodeFacts> facts = read_facts(setup.root);
-  const Result<Faults> faults = read_faults(setup.root);
+  const Result<NodeFaults> faults = read_faults(setup.root);
   if (!facts || !faults) {
     fmt::print(stderr, "{}\n", (facts ? faults.error() : facts.error()).text());
     return 125;

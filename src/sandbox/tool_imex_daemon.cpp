@@ -68,7 +68,7 @@ Async<Result<void>> ImexDaemon::run(ImexListeners listeners) {
 
 // The faults as the file says now; while it cannot be read, as it said last.
 ImexFaults ImexDaemon::faults() {
-  Result<Faults> read = read_faults(setup_.root);
+  Result<NodeFaults> read = read_faults(setup_.root);
   if (!read)
     log_.write(ImexLevel::error, read.error().text());
   else

@@ -5,7 +5,6 @@
 // row of connections whenever they change. A last line {"bye": id} announces an orderly end.
 #include "base/within.hpp"
 #include "sandbox/tool_imex_daemon.hpp"
-#include "sandbox/tool_json.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -76,7 +75,7 @@ Async<Result<void>> ImexDaemon::use_link(Link* link, std::string address) {
       if (!link->again) lost(*link, told);
       co_return ok();
     }
-    const Result<Json> news = read_json_text(*line);
+    const Result<Json> news = parse_json(*line);
     if (!news) continue;
     if (find(*news, "bye")) {
       told = true;
@@ -95,7 +94,7 @@ ImexDaemon::Tried ImexDaemon::greet(Link* link, std::string address) {
   if (!connected) co_return connected;
   auto answer = co_await within(time_, greeting_limit, ask(*connected, to_text(greeting())));
   if (!answer) co_return std::move(answer).failure();
-  const Result<Json> welcome = read_json_text(*answer);
+  const Result<Json> welcome = parse_json(*answer);
   if (!welcome || !accept_welcome(*link, *welcome)) co_return errno_failure("greet", EPROTO);
   co_return connected;
 }
@@ -145,7 +144,7 @@ Async<Result<void>> ImexDaemon::accept_peers(Fd listening) {
 Async<Result<void>> ImexDaemon::serve_peer(std::shared_ptr<LineSocket> socket) {
   auto greeted = co_await within(time_, greeting_limit, socket->line());
   if (!greeted) co_return ok();
-  const Result<Json> hello = read_json_text(*greeted);
+  const Result<Json> hello = parse_json(*greeted);
   if (!hello) co_return ok();
   socket->send(to_text(greeting()));
   if (text_or_empty(*hello, "nodes") == nodes_key(setup_.nodes)) {

@@ -28,7 +28,7 @@ std::string report_time() {
 int run_smi(std::span<const std::string> arguments) {
   const std::string root = own_root();
   Result<NodeFacts> facts = read_facts(root);
-  const Result<Faults> faults = read_faults(root);
+  const Result<NodeFaults> faults = read_faults(root);
   if (!facts || !faults) {
     fmt::print(stderr, "{}\n", (facts ? faults.error() : facts.error()).text());
     return 125;
