@@ -1,5 +1,7 @@
 // argv → a simulated tool (by the name of the program) or a command of the sandbox → exit status.
 #include "sandbox/api_command.hpp"
+#include "sandbox/demo_commands.hpp"
+#include "sandbox/pod_inside.hpp"
 #include "sandbox/tool_install.hpp"
 #include "sandbox/tool_main.hpp"
 
@@ -22,16 +24,6 @@ void print(std::FILE* stream, std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stream);
 }
 
-int tools(Arguments arguments) {
-  if (arguments.size() != 1) {
-    print(stderr, "usage: nvdra-sandbox tools DIRECTORY\n");
-    return 2;
-  }
-  const nvdra::Result<void> done = nvdra::sandbox::install_tools(arguments[0]);
-  if (!done) print(stderr, "nvdra-sandbox: " + done.error().text() + "\n");
-  return done ? 0 : 1;
-}
-
 struct Command {
   std::string_view name;
   std::string_view summary;
@@ -41,7 +33,12 @@ struct Command {
 // clang-format off
 constexpr Command commands[] = {
   {"api", "serve the Kubernetes API on loopback, with controllers but without nodes", nvdra::sandbox::run_api},
-  {"tools", "put nvidia-smi, nvidia-imex and nvidia-imex-ctl, simulated, into a directory", tools},
+  {"container-exec", "", nvdra::sandbox::container_exec},  // used by the sandbox itself
+  {"container-start", "", nvdra::sandbox::container_start},
+  {"demo", "play the guide's procedures: demo host-managed", nvdra::sandbox::run_demo},
+  {"on", "run a command on a node of the sandbox that `up` runs: on NODE COMMAND…", nvdra::sandbox::run_on},
+  {"tools", "put nvidia-smi, nvidia-imex and nvidia-imex-ctl, simulated, into a directory", nvdra::sandbox::run_tools_command},
+  {"up", "a cluster with simulated GPU nodes for kubectl, until Ctrl-C", nvdra::sandbox::run_up},
 };
 // clang-format on
 
@@ -50,7 +47,8 @@ std::string usage() {
       "nvdra-sandbox: a cluster in a box, for demonstrations and tests\n\n"
       "usage: nvdra-sandbox COMMAND\n\n";
   for (const Command& command : commands)
-    text += "  " + std::string(command.name) + "  " + std::string(command.summary) + "\n";
+    if (!command.summary.empty())
+      text += "  " + std::string(command.name) + "  " + std::string(command.summary) + "\n";
   return text + "\nAs nvidia-smi, nvidia-imex or nvidia-imex-ctl it is the simulated tool.\n";
 }
 
