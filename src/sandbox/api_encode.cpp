@@ -92,9 +92,14 @@ std::string encode_page(const Shape& shape, const Page& page, WallClock::time_po
   std::string version = partial_list ? "meta.k8s.io/v1" : api_version(shape);
   std::string text = fmt::format(R"({{"kind":"{}","apiVersion":"{}","metadata":{},"items":[)", kind,
                                  version, to_text(list_metadata(page)));
+  // Items of built-in kinds do not say what they are, as with the API server.
+  std::string envelope =
+      fmt::format(R"({{"apiVersion":"{}","kind":"{}",)", version, shape.resource->type.kind);
+  bool bare = !partial_list && !shape.resource->custom;
   for (std::size_t i = 0; i < page.items.size(); ++i) {
     if (i > 0) text += ',';
-    text += encode_item(shape, *page.items[i], now);
+    std::string item = encode_item(shape, *page.items[i], now);
+    text += bare && item.starts_with(envelope) ? "{" + item.substr(envelope.size()) : item;
   }
   return text += "]}";
 }

@@ -18,7 +18,7 @@ public:
   // Called by the feed: only touch() here.
   virtual void changed(const Change& change) = 0;
   // True when there was something to do.
-  bool work();
+  virtual bool work();
 
 protected:
   void touch(ObjectKey key) { dirty_.insert(std::move(key)); }

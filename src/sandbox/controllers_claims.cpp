@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace nvdra::sandbox {
 namespace {
@@ -24,6 +25,14 @@ public:
   using Controller::Controller;
 
   void changed(const Change& change) override {
+    if (is(change, "resourceclaims")) {
+      const Item& claim = *subject(change);
+      std::string owner(controller_uid(claim.json()));
+      if (change.after)
+        claims_[owner].insert(claim.key());
+      else if (auto known = claims_.find(owner); known != claims_.end())
+        if (known->second.erase(claim.key()); known->second.empty()) claims_.erase(known);
+    }
     if (is(change, "pods") && change.after) touch(change.after->key());
     if (is(change, "resourceclaimtemplates") && change.after && !change.before)
       for (const ItemPtr& pod : registry_.all(of("pods"), change.after->space())) touch(pod->key());
@@ -53,10 +62,14 @@ private:
 
   // Made earlier, but the pod's status does not say so.
   ItemPtr existing(const Item& pod, std::string_view name) const {
-    for (const ItemPtr& claim : registry_.all(of("resourceclaims"), pod.space())) {
-      const Json* annotations = nvdra::find(claim->json(), "metadata/annotations");
+    auto known = claims_.find(std::string(pod.uid()));
+    if (known == claims_.end()) return nullptr;
+    for (const ObjectKey& key : known->second) {
+      ItemPtr claim = registry_.find(of("resourceclaims"), key);
+      const Json* annotations =
+          claim ? nvdra::find(claim->json(), "metadata/annotations") : nullptr;
       const Json* named = annotations ? get(*annotations, pod_claim_name) : nullptr;
-      if (controller_uid(claim->json()) == pod.uid() && named && *named == Json(name)) return claim;
+      if (named && *named == Json(name)) return claim;
     }
     return nullptr;
   }
@@ -87,6 +100,8 @@ private:
     if (!made) return failed(made.error().doing);
     return *made;
   }
+
+  std::map<std::string, std::set<ObjectKey>> claims_;  // controller's uid → claims
 };
 
 class ClaimReleaser final : public Controller {

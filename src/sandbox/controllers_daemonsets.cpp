@@ -46,7 +46,8 @@ public:
   void changed(const Change& change) override {
     if (is(change, "daemonsets") && change.after) touch(change.after->key());
     if (placement_changed(change))
-      for (const ItemPtr& set : registry_.all(of("daemonsets"))) touch(set->key());
+      for (const ItemPtr& set : registry_.all(of("daemonsets")))
+        if (concerns(change, *set)) touch(set->key());
     if (!is(change, "pods")) return;
     std::string owner(controller_uid(subject(change)->json()));
     if (change.after && !owner.empty())
@@ -57,6 +58,21 @@ public:
   }
 
 private:
+  // A pod's spec as the set would make it, before it is pinned to a node.
+  static Json pod_spec(const Item& set) {
+    JsonObject spec = object_or_empty(set.json(), "spec/template/spec");
+    JsonArray tolerations = array_or_empty(set.json(), "spec/template/spec/tolerations");
+    for (Json& toleration : daemon_tolerations()) tolerations.push_back(std::move(toleration));
+    spec["tolerations"] = std::move(tolerations);
+    return spec;
+  }
+  // The node comes or goes for this set.
+  static bool concerns(const Change& change, const Item& set) {
+    Json spec = pod_spec(set);
+    bool before = change.before && fit(spec, change.before->json()) == Fit::fits;
+    bool after = change.after && fit(spec, change.after->json()) == Fit::fits;
+    return before != after;
+  }
   void touch_owner(const Item& pod) {
     for (const Json& owner : array_or_empty(pod.json(), "metadata/ownerReferences"))
       if (text_or_empty(owner, "kind") == "DaemonSet")
@@ -75,11 +91,7 @@ private:
     for (const ItemPtr& pod : pods_of(*set))
       if (!replace_ended(pod)) pods[node_of(pod->json())].push_back(pod);
 
-    Json spec = JsonObject(object_or_empty(set->json(), "spec/template/spec"));
-    JsonArray tolerations = array_or_empty(spec, "tolerations");
-    for (Json& toleration : daemon_tolerations()) tolerations.push_back(std::move(toleration));
-    spec.get_object()["tolerations"] = std::move(tolerations);
-
+    Json spec = pod_spec(*set);
     Census census;
     for (const ItemPtr& node : registry_.all(of("nodes"))) {
       std::string name(node->name());

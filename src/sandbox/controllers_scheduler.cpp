@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 namespace nvdra::sandbox {
 namespace {
@@ -26,14 +27,18 @@ public:
   using Controller::Controller;
 
   void changed(const Change& change) override {
-    const std::string& plural = change.resource->type.plural;
-    if (change.resource->custom || plural == "events" || plural == "leases") return;
-    if (plural == "pods") return pod_changed(change);
-    if (plural == "resourceclaims") count_devices(change);
+    if (change.resource->custom) return;
     slices_.changed(change);
-    if (placement_changed(change) || plural == "resourceslices" || plural == "deviceclasses" ||
-        plural == "resourceclaims")
+    if (is(change, "pods")) return pod_changed(change);
+    if (is(change, "resourceclaims")) return claim_changed(change);
+    if (placement_changed(change) || is(change, "resourceslices") || is(change, "deviceclasses"))
+      room_ = true;
+  }
+
+  bool work() override {
+    if (std::exchange(room_, false))
       for (const ObjectKey& pod : pending_) touch(pod);
+    return Controller::work();
   }
 
 private:
@@ -60,11 +65,21 @@ private:
     if (node.empty() || is_terminal(pod.json())) return;
     pods_of_node_[std::string(node)] += by;
   }
-  void count_devices(const Change& change) {
+  // A claim that is new may be what its pod waits for; one that lost its devices makes room.
+  void claim_changed(const Change& change) {
+    std::size_t before = 0, after = 0;
     if (change.before)
-      for (const DeviceId& device : devices_of(change.before->json())) in_use_.erase(device);
+      for (const DeviceId& device : devices_of(change.before->json()))
+        before += in_use_.erase(device);
     if (change.after)
-      for (DeviceId& device : devices_of(change.after->json())) in_use_.insert(std::move(device));
+      for (DeviceId& device : devices_of(change.after->json()))
+        after += in_use_.insert(std::move(device)).second;
+    if (after < before) room_ = true;
+    if (change.before || !change.after) return;
+    const JsonArray& owners = array_or_empty(change.after->json(), "metadata/ownerReferences");
+    if (owners.empty()) room_ = true;
+    for (const Json& owner : owners)
+      touch({std::string(change.after->space()), std::string(text_or_empty(owner, "name"))});
   }
 
   void reconcile(const ObjectKey& key) override {
@@ -190,6 +205,7 @@ private:
   std::map<std::string, int> pods_of_node_;
   DevicesInUse in_use_;
   SliceIndex slices_;
+  bool room_ = false;  // something changed that may let any pending pod fit
 };
 
 }  // namespace

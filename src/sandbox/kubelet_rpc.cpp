@@ -89,7 +89,7 @@ struct CancelUnlessEnded {
 struct PluginChannel::Parts {
   asio::any_io_executor executor;
   std::shared_ptr<grpc::Channel> channel;
-  InFlight in_flight;
+  std::shared_ptr<InFlight> in_flight = std::make_shared<InFlight>();
 
   // `begin(call, done)` starts the call on a stub; done is called on a thread of gRPC's.
   template <class Asked, class Answered, class Begin>
@@ -99,14 +99,18 @@ struct PluginChannel::Parts {
     call->asked = std::move(asked);
     call->context.set_deadline(std::chrono::system_clock::now() + limit);
     const CancelUnlessEnded<Call<Asked, Answered>> guard{call};
-    parts->in_flight.begin();
-    begin(*call, [parts, call](grpc::Status status) {
-      asio::post(parts->executor, [call, status = std::move(status)] {
+    parts->in_flight->begin();
+    // gRPC's thread keeps nothing: what belongs to the call goes on the loop.
+    begin(*call, [parts, call](grpc::Status status) mutable {
+      const std::shared_ptr<InFlight> in_flight = parts->in_flight;
+      const asio::any_io_executor executor = parts->executor;
+      auto finish = [held = std::move(parts), call = std::move(call), status = std::move(status)] {
         call->status = status;
         call->ended = true;
         call->bell.cancel();
-      });
-      parts->in_flight.end();
+      };
+      asio::post(executor, std::move(finish));
+      in_flight->end();
     });
     while (!call->ended) {
       auto [woken] = co_await call->bell.async_wait(asio::as_tuple(asio::use_awaitable));
@@ -129,7 +133,7 @@ PluginChannel::PluginChannel(asio::any_io_executor executor, const std::string& 
 }
 
 PluginChannel::~PluginChannel() {
-  parts_->in_flight.wait_for_none();
+  parts_->in_flight->wait_for_none();
 }
 
 Async<Result<PluginInfo>> PluginChannel::get_info(Duration limit) {

@@ -31,9 +31,9 @@ const Resource* Catalog::find_kind(std::string_view group, std::string_view kind
 const Resource& Catalog::at(std::string_view qualified) const {
   std::size_t dot = qualified.find('.');
   std::string_view plural = qualified.substr(0, dot);
+  std::string_view group = dot == std::string_view::npos ? "" : qualified.substr(dot + 1);
   for (const Resource* resource : listed_)
-    if (resource->qualified() == qualified ||
-        (dot == std::string_view::npos && resource->type.plural == plural))
+    if (resource->type.plural == plural && (group.empty() || resource->type.group == group))
       return *resource;
   std::fprintf(stderr, "the sandbox has no resource %.*s\n", static_cast<int>(qualified.size()),
                qualified.data());

@@ -34,7 +34,11 @@ TEST_CASE("objects are created, read, patched, listed and deleted over HTTP", "[
   CHECK(read.object == patched.object);
   Reply list = world.call("GET", "/apis/resource.nvidia.com/v1beta1/computedomains?limit=1");
   CHECK(text_or_empty(list.object, "kind") == "ComputeDomainList");
-  CHECK(array_or_empty(list.object, "items").size() == 1);
+  REQUIRE(array_or_empty(list.object, "items").size() == 1);
+  CHECK(get(array_or_empty(list.object, "items").at(0), "kind"));
+  Reply spaces = world.call("GET", "/api/v1/namespaces");
+  REQUIRE_FALSE(array_or_empty(spaces.object, "items").empty());
+  CHECK_FALSE(get(array_or_empty(spaces.object, "items").at(0), "kind"));
   CHECK_FALSE(text_or_empty(list.object, "metadata/resourceVersion").empty());
   Reply gone = world.call("DELETE", domains + "/d", "{'propagationPolicy': 'Background'}");
   CHECK(gone.status == 200);
