@@ -4,6 +4,7 @@
 #include "base/inotify.hpp"
 #include "base/log.hpp"
 #include "base/task_group.hpp"
+#include "base/try.hpp"
 #include "base/within.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -35,10 +36,7 @@ Async<Result<void>> ServedSocket::open(Duration patience) {
   Instant since = time_.now();
   for (bool told = false;; told = true) {
     Result<ListeningSocket> socket = ListeningSocket::open(path_);
-    if (socket) {
-      listen_on(*std::move(socket));
-      co_return ok();
-    }
+    if (socket) co_return listen_on(*std::move(socket));
     const Error& error = socket.error();
     if (error.code != boost::system::errc::address_in_use) co_return std::move(socket).failure();
     if (time_.now() - since >= patience)
@@ -48,11 +46,21 @@ Async<Result<void>> ServedSocket::open(Duration patience) {
   }
 }
 
-void ServedSocket::listen_on(ListeningSocket socket) {
+Result<void> ServedSocket::listen_on(ListeningSocket socket) {
+  Fd waiter(::fcntl(socket.fd(), F_DUPFD_CLOEXEC, 0));
+  if (!waiter) return errno_failure("listen on socket " + path_);
   ready_.reset();
   socket_ = std::move(socket);
-  ready_.emplace(executor_, ::fcntl(socket_.fd(), F_DUPFD_CLOEXEC, 0));
+  ready_.emplace(executor_, waiter.release());
   trouble_.clear();
+  return ok();
+}
+
+Result<void> ServedSocket::listen_again() {
+  // A missing directory is the kubelet's to make, but nobody can find us without it.
+  TRY_VOID(make_directories(directory_, directory_mode));
+  TRY(ListeningSocket socket, ListeningSocket::open(path_));
+  return listen_on(std::move(socket));
 }
 
 Async<Result<void>> ServedSocket::run() {
@@ -99,16 +107,12 @@ Async<Result<void>> ServedSocket::watch() {
 }
 
 void ServedSocket::restore() {
-  // A missing directory is the kubelet's to make, but nobody can find us without it.
-  Result<void> made = make_directories(directory_, directory_mode);
-  Result<ListeningSocket> socket =
-      made ? ListeningSocket::open(path_) : Result<ListeningSocket>(std::move(made).failure());
-  if (socket) {
+  Result<void> again = listen_again();
+  if (again) {
     LOG_WARNING("The socket was removed, serving it again", {{"socket", path_}});
-    listen_on(*std::move(socket));
     return;
   }
-  std::string trouble = socket.error().text();
+  std::string trouble = again.error().text();
   if (trouble != trouble_)
     LOG_ERROR("The socket was removed or replaced, retrying",
               {{"socket", path_}, {"err", trouble}});

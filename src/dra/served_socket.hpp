@@ -36,7 +36,8 @@ public:
 private:
   Async<Result<void>> accept_all();
   Async<Result<void>> watch();
-  void listen_on(ListeningSocket socket);
+  Result<void> listen_on(ListeningSocket socket);
+  Result<void> listen_again();
   void restore();
 
   asio::any_io_executor executor_;
