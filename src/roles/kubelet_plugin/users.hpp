@@ -15,6 +15,6 @@ std::vector<k8s::ObjectReference> pods_of(const Json& status, const std::string&
 
 // Whether every one of them is gone or being deleted. No: there are none, or one cannot be looked
 // at.
-Async<bool> all_leaving(k8s::Client& client, std::vector<k8s::ObjectReference> pods);
+Async<bool> all_leaving(k8s::Client& client, std::vector<k8s::ObjectReference> users);
 
 }  // namespace nvdra::roles::kubelet_plugin
