@@ -104,6 +104,23 @@ TEST_CASE("a plugin that was restarted is registered again", "[sandbox][kubelet]
   CHECK(bench.becomes([&] { return bench.ready("second"); }));
 }
 
+TEST_CASE("a plugin that comes and goes while it is asked does no harm", "[sandbox][kubelet]") {
+  KubeletBench bench(100ms);
+  bench.driver.silent = true;
+  bench.start_plugin();
+  for (int i = 0; i < 4; ++i)
+    bench.make_pod("p" + std::to_string(i), "true", "Never", "c" + std::to_string(i));
+  for (int i = 0; i < 10; ++i) {
+    bench.stop_plugin();
+    bench.start_plugin();
+    const std::size_t asked = bench.driver.calls.size();
+    CHECK(bench.becomes([&] { return bench.driver.calls.size() > asked; }));
+  }
+  bench.driver.silent = false;
+  for (int i = 0; i < 4; ++i)
+    CHECK(bench.becomes([&] { return bench.phase("p" + std::to_string(i)) == "Succeeded"; }));
+}
+
 TEST_CASE("a deleted pod is stopped, its claim released, and only then it goes",
           "[sandbox][kubelet]") {
   KubeletBench bench;
