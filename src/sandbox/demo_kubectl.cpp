@@ -203,7 +203,9 @@ Async<DemoKubectl::Done> DemoKubectl::remove_one(const Resource* type, std::stri
   for (const Instant end = time_.now() + delete_limit; time_.now() < end;) {
     Result<k8s::Object> left = co_await client_.get(type->type, {space, name});
     if (!left && left.error().code == k8s::Errc::not_found)
-      co_return KubectlAnswer{.out = fmt::format("{} \"{}\" deleted\n", type->singular, name)};
+      co_return KubectlAnswer{
+          .out = fmt::format("{} \"{}\" deleted{}\n", type->singular, name,
+                             space.empty() ? "" : fmt::format(" from {} namespace", space))};
     co_await time_.sleep(look_every);
   }
   co_return refuse(
