@@ -39,6 +39,8 @@ std::string node_of(const Json& pod) {
   return {};
 }
 
+using Daemons = std::map<std::string, std::vector<ItemPtr>, std::less<>>;  // node → its pods
+
 class DaemonSetController final : public Controller {
 public:
   using Controller::Controller;
@@ -87,20 +89,19 @@ private:
     ItemPtr set = registry_.find(of("daemonsets"), key);
     if (!set || set->deleting()) return;
     std::string hash = template_hash(set->json());
-    std::map<std::string, std::vector<ItemPtr>> pods;
+    Daemons pods;
     for (const ItemPtr& pod : pods_of(*set))
       if (!replace_ended(pod)) pods[node_of(pod->json())].push_back(pod);
 
     Json spec = pod_spec(*set);
     Census census;
     for (const ItemPtr& node : registry_.all(of("nodes"))) {
-      std::string name(node->name());
       bool wanted = fit(spec, node->json()) == Fit::fits;
-      auto there = pods.find(name);
+      auto there = pods.find(node->name());
       if (there == pods.end()) {
         if (!wanted) continue;
         ++census.desired;
-        if (make(*set, spec, name, hash)) ++census.current, ++census.updated;
+        if (make(*set, spec, std::string(node->name()), hash)) ++census.current, ++census.updated;
         continue;
       }
       count(there->second, wanted, hash, census);
@@ -154,8 +155,8 @@ private:
   }
 
   // RollingUpdate: pods of an older template go, while few enough nodes are without a ready one.
-  void replace_old(const Item& set, const std::map<std::string, std::vector<ItemPtr>>& pods,
-                   const std::string& hash, const Census& census) {
+  void replace_old(const Item& set, const Daemons& pods, const std::string& hash,
+                   const Census& census) {
     if (text_or_empty(set.json(), "spec/updateStrategy/type") != "RollingUpdate") return;
     std::int64_t allowed =
         int_or(set.json(), "spec/updateStrategy/rollingUpdate/maxUnavailable", 1);

@@ -82,6 +82,23 @@ std::string_view fit_text(Fit fit) {
   __builtin_unreachable();
 }
 
+std::string_view pinned_node(const Json& pod_spec) {
+  std::string_view node;
+  for (const Json& term :
+       array_or_empty(pod_spec,
+                      "affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/"
+                      "nodeSelectorTerms")) {
+    const JsonArray& fields = array_or_empty(term, "matchFields");
+    if (fields.size() != 1 || text_or_empty(fields[0], "operator") != "In") return {};
+    const JsonArray& values = array_or_empty(fields[0], "values");
+    if (values.size() != 1 || !values[0].is_string()) return {};
+    std::string_view name = values[0].get_string();
+    if (!node.empty() && node != name) return {};
+    node = name;
+  }
+  return node;
+}
+
 JsonArray daemon_tolerations() {
   JsonArray list;
   for (std::string_view key : {"not-ready", "unreachable"})

@@ -17,6 +17,10 @@ std::string_view fit_text(Fit fit);
 // A v1.NodeSelector: terms are alternatives, the expressions of a term belong together.
 bool node_selector_matches(const Json& node_selector, const Json& node);
 
+// The only node that the pod's required affinity allows by name, as for daemon pods; "" if there
+// is no such bond.
+std::string_view pinned_node(const Json& pod_spec);
+
 // The tolerations that every daemon pod has.
 JsonArray daemon_tolerations();
 

@@ -60,6 +60,10 @@ private:
       pending_.erase(pod.key());
     }
   }
+  int pods_of(std::string_view node) const {
+    auto known = pods_of_node_.find(node);
+    return known == pods_of_node_.end() ? 0 : known->second;
+  }
   void count_pod(const Item& pod, int by) {
     std::string_view node = text_or_empty(pod.json(), "spec/nodeName");
     if (node.empty() || is_terminal(pod.json())) return;
@@ -113,24 +117,37 @@ private:
   // The node with the fewest pods among those that fit.
   std::optional<Plan> best_plan(const Item& pod, const std::vector<ItemPtr>& claims,
                                 std::map<std::string, int>& obstacles) {
-    std::vector<std::pair<int, ItemPtr>> fitting;
-    for (const ItemPtr& node : registry_.all(of("nodes"))) {
-      if (node->deleting()) continue;
-      Fit fits = fit(*nvdra::find(pod.json(), "spec"), node->json());
+    std::map<int, std::vector<ItemPtr>> fitting;  // number of pods → nodes, by name
+    const Json& spec = *nvdra::find(pod.json(), "spec");
+    std::vector<ItemPtr> nodes = candidates(spec, obstacles);
+    for (const ItemPtr& node : nodes) {
+      Fit fits = fit(spec, node->json());
       if (fits == Fit::fits)
-        fitting.emplace_back(pods_of_node_[std::string(node->name())], node);
+        fitting[pods_of(node->name())].push_back(node);
       else
         ++obstacles[std::string(fit_text(fits))];
     }
-    std::ranges::sort(fitting, {}, [](const auto& entry) {
-      return std::pair(entry.first, entry.second->name());
-    });
-    for (const auto& [pods, node] : fitting) {
-      Result<Plan> plan = plan_for(*node, claims);
-      if (plan) return *std::move(plan);
-      ++obstacles[plan.error().text()];
+    for (const auto& [pods, emptiest] : fitting) {
+      for (const ItemPtr& node : emptiest) {
+        Result<Plan> plan = plan_for(*node, claims);
+        if (plan) return *std::move(plan);
+        ++obstacles[plan.error().text()];
+      }
     }
     return std::nullopt;
+  }
+
+  // The nodes that are worth a look; the others are counted as obstacles.
+  std::vector<ItemPtr> candidates(const Json& spec, std::map<std::string, int>& obstacles) const {
+    std::vector<ItemPtr> nodes = registry_.all(of("nodes"));
+    std::erase_if(nodes, [](const ItemPtr& node) { return node->deleting(); });
+    std::string_view pinned = pinned_node(spec);
+    if (pinned.empty()) return nodes;
+    std::size_t all = nodes.size();
+    std::erase_if(nodes, [&](const ItemPtr& node) { return node->name() != pinned; });
+    if (nodes.size() < all)
+      obstacles[std::string(fit_text(Fit::wrong_node))] += static_cast<int>(all - nodes.size());
+    return nodes;
   }
 
   Result<Plan> plan_for(const Item& node, const std::vector<ItemPtr>& claims) {
@@ -202,7 +219,7 @@ private:
   }
 
   std::set<ObjectKey> pending_;
-  std::map<std::string, int> pods_of_node_;
+  std::map<std::string, int, std::less<>> pods_of_node_;
   DevicesInUse in_use_;
   SliceIndex slices_;
   bool room_ = false;  // something changed that may let any pending pod fit

@@ -14,7 +14,15 @@ using k8s::ObjectKey;
 
 class Item {
 public:
-  explicit Item(Json json) : json_(std::move(json)) {}
+  explicit Item(Json json)
+      : json_(std::move(json)),
+        name_(text_or_empty(json_, "metadata/name")),
+        space_(text_or_empty(json_, "metadata/namespace")),
+        uid_(text_or_empty(json_, "metadata/uid")),
+        version_(text_or_empty(json_, "metadata/resourceVersion")),
+        deleting_(find(json_, "metadata/deletionTimestamp") != nullptr) {}
+  Item(const Item&) = delete;  // the views are into json_
+  Item& operator=(const Item&) = delete;
 
   const Json& json() const { return json_; }
   // The object as JSON text, kept for the next reader: lists and watches only join texts.
@@ -23,16 +31,21 @@ public:
     return text_;
   }
 
-  ObjectKey key() const { return {std::string(space()), std::string(name())}; }
-  std::string_view name() const { return text_or_empty(json_, "metadata/name"); }
-  std::string_view space() const { return text_or_empty(json_, "metadata/namespace"); }
-  std::string_view uid() const { return text_or_empty(json_, "metadata/uid"); }
-  std::string_view version() const { return text_or_empty(json_, "metadata/resourceVersion"); }
-  bool deleting() const { return find(json_, "metadata/deletionTimestamp") != nullptr; }
+  ObjectKey key() const { return {std::string(space_), std::string(name_)}; }
+  std::string_view name() const { return name_; }
+  std::string_view space() const { return space_; }
+  std::string_view uid() const { return uid_; }
+  std::string_view version() const { return version_; }
+  bool deleting() const { return deleting_; }
 
 private:
-  Json json_;
+  const Json json_;
   mutable std::string text_;
+  std::string_view name_;
+  std::string_view space_;
+  std::string_view uid_;
+  std::string_view version_;
+  bool deleting_;
 };
 
 using ItemPtr = std::shared_ptr<const Item>;
