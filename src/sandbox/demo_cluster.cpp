@@ -127,8 +127,7 @@ Result<void> Cluster::prepare() {
     const KubeletOptions kubelet{.node = node.name,
                                  .folder = node.folder,
                                  .address = node.address,
-                                 .helper = {options_.program},
-                                 .retry = options_.kubelet_retry};
+                                 .helper = {options_.program}};
     kubelets_.add(&nodes_.emplace_back(*this, node, kubelet, plugin_role(node)).kubelet);
   }
   return ok();

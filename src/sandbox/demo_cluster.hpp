@@ -26,7 +26,6 @@ struct ClusterOptions {
   std::string nvdra;    // the executable
   std::string program;  // nvdra-sandbox
   std::uint16_t port = 0;
-  Duration kubelet_retry = 10s;
   int verbosity = 4;  // of nvdra's roles
 };
 

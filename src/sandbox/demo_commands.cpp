@@ -132,9 +132,7 @@ int run_demo(std::span<const std::string> arguments) {
     const Folder folder(path, args->boolean("keep"));
     TRY_VOID(isolate());
     const auto body = [](Cluster& cluster) { return play_host_managed(cluster); };
-    return run_cluster(
-        {.folder = path, .nvdra = nvdra, .program = program, .kubelet_retry = demo_kubelet_retry},
-        body);
+    return run_cluster({.folder = path, .nvdra = nvdra, .program = program}, body);
   };
   const Result<bool> played = play();
   if (!played) return complain("demo", played.error(), 1);

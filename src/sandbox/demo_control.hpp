@@ -8,9 +8,6 @@
 
 namespace nvdra::sandbox {
 
-// A kubelet tries a pod again 10 to 15 s after a failure. Spectators of a demonstration wait less.
-inline constexpr Duration demo_kubelet_retry = 2s;
-
 // Creates the folder (0700) or empties one that a sandbox has left behind. An error when another
 // sandbox uses it, or when it belongs to somebody else. The sandbox keeps the lock.
 Result<Fd> take_folder(const std::string& path);

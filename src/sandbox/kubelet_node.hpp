@@ -20,7 +20,7 @@ struct KubeletOptions {
   std::map<std::string, std::string> labels = {};
   ContainerHelper helper = {};
   Duration call_limit = 45s;  // of one call to a plugin
-  Duration retry = 10s;       // after a failure of a pod, up to 1.5 times as long
+  Duration retry = 60s;       // after a failure of a pod, up to 1.5 times as long
 };
 
 class Kubelet {

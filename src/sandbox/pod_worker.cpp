@@ -208,7 +208,7 @@ Async<Result<Exit>> PodWorker::run_once(Running* container) {
       const auto& lines = container->process.log()->lines;
       cannot_run(*container, lines.empty() ? "the container has ended" : lines.back().text);
     }
-    co_await place_.time.sleep(retry_pause());
+    co_await place_.time.sleep(std::min<Duration>(place_.retry, restart_pauses.first));
   }
   state.kind = ContainerState::Kind::terminated;
   state.finished = rfc3339(place_.time.wall());

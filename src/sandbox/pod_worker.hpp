@@ -1,11 +1,12 @@
 // The life of one pod on its node.
 //
-// Claims are prepared first; while that fails, the pod's event says why, and it is tried again
-// after 10 to 15 s, as a kubelet does. Then the containers run; those that end are restarted by the
-// pod's policy (after 10 s, doubling, up to 5 min). When the pod is deleted its containers get
-// SIGTERM, after its grace period SIGKILL; its claims are released, and only then its object goes.
-// A pod whose containers have ended for good releases its claims as well, and its object stays. A
-// deletion interrupts everything at once, also a call to a plugin that is under way.
+// Claims are prepared first; while that fails, the pod's event says why, and it is tried again 60
+// to 90 s later, as a kubelet does (docs/pitfalls.md). Then the containers run; those that end are
+// restarted by the pod's policy (after 10 s, doubling, up to 5 min). When the pod is deleted its
+// containers get SIGTERM, after its grace period SIGKILL; its claims are released, and only then
+// its object goes. A pod whose containers have ended for good releases its claims as well, and its
+// object stays. A deletion interrupts everything at once, also a call to a plugin that is under
+// way.
 #pragma once
 
 #include "base/task_group.hpp"
@@ -28,7 +29,7 @@ struct PodPlace {
   std::string cdi_directory;
   std::string scratch;  // an existing directory for the pod's containers
   ContainerHelper helper;
-  Duration retry;       // after a failure
+  Duration retry;       // after a claim that was not prepared
   double retry_jitter;  // times a random number in [0, 1) is added
 };
 
