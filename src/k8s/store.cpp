@@ -68,6 +68,11 @@ void Store::replace(std::vector<Object> items, std::string_view version) {
   if (news) changes_.notify();
 }
 
+ObjectPtr Store::kept(Object object) const {
+  if (trim_) return std::make_shared<const Object>(Object(trim_(object.json())));
+  return std::make_shared<const Object>(std::move(object));
+}
+
 // The list, except where our own writes are newer. Objects that have not changed stay the same.
 Store::Objects Store::merge(std::vector<Object> items, std::string_view version) {
   auto outlives = [&](const std::string& noted) {
@@ -81,7 +86,7 @@ Store::Objects Store::merge(std::vector<Object> items, std::string_view version)
     if (hidden(item) || next.contains(key)) continue;
     ObjectPtr before = get(key);
     bool same = before && before->uid() == item.uid() && before->version() == item.version();
-    next[key] = same ? before : std::make_shared<const Object>(std::move(item));
+    next[key] = same ? before : kept(std::move(item));
   }
   // A noted deletion hides old versions from one list only: the server has the last word.
   std::erase_if(gone_, [](const auto& entry) { return !entry.second.hides.empty(); });
@@ -97,7 +102,7 @@ void Store::put(Object object) {
   noted_.erase(key);
   if (gone_.erase(std::string(object.uid())) > 0) std::erase(graves_, object.uid());
   if (before && before->version() == object.version() && before->uid() == object.uid()) return;
-  set(key, std::make_shared<const Object>(std::move(object)));
+  set(key, kept(std::move(object)));
 }
 
 void Store::erase(const ObjectKey& key, std::string_view uid) {
@@ -127,7 +132,7 @@ void Store::note_written(Object object) {
   ObjectPtr before = get(key);
   if (before && !newer(object.version(), before->version())) return;
   noted_[key] = object.version();
-  set(key, std::make_shared<const Object>(std::move(object)));
+  set(key, kept(std::move(object)));
 }
 
 void Store::note_deleted(const ObjectKey& key, std::string_view uid) {

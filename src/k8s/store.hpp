@@ -36,6 +36,9 @@ public:
   // They see the store as it is after the change, and do not change it themselves.
   void add_index(std::string name, IndexKeys keys);
   void on_change(Handler handler);
+  // What is kept of every object, noted ones too; metadata must survive but for what nobody reads.
+  // Without it whole objects are kept.
+  void keep(std::function<Json(const Json&)> trim) { trim_ = std::move(trim); }
 
   ObjectPtr get(const ObjectKey& key) const;  // nullptr if absent
   std::vector<ObjectPtr> all() const;         // sorted by key
@@ -79,6 +82,7 @@ private:
     std::string hides;
   };
 
+  ObjectPtr kept(Object object) const;
   Objects merge(std::vector<Object> items, std::string_view version);
   void set(const ObjectKey& key, ObjectPtr after);
   void index(const ObjectPtr& object, bool add);
@@ -92,6 +96,7 @@ private:
   std::deque<std::string> graves_;  // keys of gone_, oldest first
   std::map<std::string, Index, std::less<>> indexes_;
   std::vector<Handler> handlers_;
+  std::function<Json(const Json&)> trim_;
   Event changes_;
   bool ready_ = false;
 };

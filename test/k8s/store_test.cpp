@@ -259,3 +259,20 @@ TEST_CASE("more deletions than are remembered do no harm", "[k8s][store]") {
   w.store.note_written(object({"a", "4000", "u2999"}));
   CHECK(w.seen().empty());
 }
+
+TEST_CASE("only what is to be kept of an object is stored, however it came", "[k8s][store]") {
+  World w;
+  w.store.keep([](const Json& whole) {
+    Json kept = whole;
+    kept.at("metadata").get_object().erase("labels");
+    return kept;
+  });
+  auto labels = [&] { return find(w.store.get(key("a"))->json(), "metadata/labels"); };
+  w.store.replace(objects({{"a", "20", {}, "red"}}), "20");
+  CHECK(labels() == nullptr);
+  w.store.put(object({"a", "21", {}, "red"}));
+  CHECK(labels() == nullptr);
+  w.store.note_written(object({"a", "22", {}, "red"}));
+  CHECK(labels() == nullptr);
+  CHECK(w.seen() == "a@22");
+}
