@@ -21,6 +21,10 @@ inline constexpr std::string_view clique_label = "resource.nvidia.com/computeDom
 inline constexpr std::string_view target_label = "resource.nvidia.com/computeDomainTarget";
 inline constexpr std::string_view target_daemon = "Daemon";
 inline constexpr std::string_view target_workload = "Workload";
+// Annotation of a daemon pod: the state word of its nvidia-imex while that is not READY. The daemon
+// may write it; the controller repeats it in the ComputeDomain's conditions.
+inline constexpr std::string_view imex_state_annotation =
+    "resource.nvidia.com/computeDomain.imexState";
 inline constexpr std::string_view gpu_clique_label = "nvidia.com/gpu.clique";
 
 inline constexpr std::string_view daemon_class = "compute-domain-daemon.nvidia.com";

@@ -22,6 +22,8 @@ constexpr std::array own_flags{
   Flag{"image-name", "IMAGE_NAME", K::text, "", "image of the per-domain daemons", true},
   Flag{"cd-daemon-image-pull-secret-names", "CD_DAEMON_IMAGE_PULL_SECRET_NAMES", K::text, "", "pull secrets of the daemons, separated by commas"},
   Flag{"cd-daemon-priority-class-name", "CD_DAEMON_PRIORITY_CLASS_NAME", K::text, "", "priority class of the daemons"},
+  Flag{"cd-daemon-roll-out", "CD_DAEMON_ROLL_OUT", K::boolean, "false", "replace running daemons when image or settings change"},
+  Flag{"clean-up-other-mode", "CLEAN_UP_OTHER_MODE", K::boolean, "false", "hostManaged: remove daemons and node labels that driverManaged left behind"},
   Flag{"log-verbosity-cd-daemon", "LOG_VERBOSITY_CD_DAEMON", K::integer, "", "verbosity of the daemons", true},
   Flag{"max-nodes-per-imex-domain", "MAX_NODES_PER_IMEX_DOMAIN", K::integer, "18", "slots of one IMEX domain"},
   Flag{"imex-mode", "IMEX_MODE", K::text, "driverManaged", "driverManaged or hostManaged"},
@@ -91,6 +93,9 @@ Result<Config> read_config(const Args& args, const Environment& environment) {
   config.daemon_priority_class = args.text("cd-daemon-priority-class-name");
   TRY(config.imex_overrides, parse_imex_overrides(args.text("imex-config-overrides")));
 
+  config.roll_out_daemons = args.boolean("cd-daemon-roll-out");
+  config.clean_up_other_mode = args.boolean("clean-up-other-mode");
+
   std::string mode = args.text("imex-mode");
   TRY(config.gates, gates_of(args, environment));
   force_gates(mode, config.gates);
@@ -108,6 +113,25 @@ Result<Config> read_config(const Args& args, const Environment& environment) {
   config.retry_period = args.duration("leader-election-retry-period");
   TRY_VOID(check_numbers(config));
   return config;
+}
+
+Settings settings_of(const Config& config, std::string resource_version) {
+  Settings settings;
+  settings.mode = config.mode;
+  settings.resource_version = std::move(resource_version);
+  settings.daemons = {.space = config.driver_namespace,
+                      .image = config.image,
+                      .pull_secrets = config.pull_secrets,
+                      .verbosity = config.daemon_verbosity,
+                      .max_nodes = config.max_nodes,
+                      .overrides = render_imex_overrides(config.imex_overrides),
+                      .priority_class = config.daemon_priority_class,
+                      .gates = config.gates.to_text()};
+  settings.dns_names = config.gates.enabled("IMEXDaemonsWithDNSNames");
+  settings.roll_out = config.roll_out_daemons;
+  settings.clean_up_other_mode = config.clean_up_other_mode;
+  settings.spaces = config.namespaces;
+  return settings;
 }
 
 std::string describe(const Config& config) {

@@ -4,6 +4,7 @@
 #include "base/args.hpp"
 #include "base/feature_gates.hpp"
 #include "roles/common/imex_mode.hpp"
+#include "roles/controller/plan.hpp"
 
 #include <span>
 #include <string>
@@ -21,6 +22,8 @@ struct Config {
   std::int64_t max_nodes = 18;
   std::vector<std::pair<std::string, std::string>> imex_overrides;
   std::string daemon_priority_class;
+  bool roll_out_daemons = false;     // change outdated DaemonSets although their daemons run
+  bool clean_up_other_mode = false;  // hostManaged: remove what driverManaged left behind (W-C19)
   ImexMode mode = ImexMode::driver_managed;
   FeatureGates gates;
   std::string http_endpoint;  // "" = off
@@ -40,6 +43,9 @@ std::span<const Flag> flags();
 // Order of checks: flags, then gates are forced by the mode, then their dependencies, then mode and
 // isolation, then single values. Every error is one sentence.
 Result<Config> read_config(const Args& args, const Environment& environment);
+
+// What the controller's decisions need of it. `resource_version` is that of resource.k8s.io.
+Settings settings_of(const Config& config, std::string resource_version);
 
 // The start-up line at level 0 (cluster-side.md 4.13: tests grep "controller manager config",
 // "maxNodesPerIMEXDomain", "additionalNamespaces:").

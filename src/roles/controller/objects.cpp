@@ -54,6 +54,20 @@ Json workload_template(const Domain& domain, ImexMode mode, const std::string& r
       {"spec", {{"spec", {{"devices", devices}}}}}};
 }
 
+Json daemon_template(const DomainUid& uid, const std::string& space,
+                     const std::string& resource_version) {
+  Json parameters = {
+      {"apiVersion", nvidia_api_version()}, {"kind", daemon_config_kind}, {"domainID", uid.value}};
+  Json config = {{"requests", JsonArray{daemon_request}},
+                 {"opaque", {{"driver", driver_name}, {"parameters", parameters}}}};
+  Json devices = {{"requests", JsonArray{request(daemon_request, daemon_class, resource_version)}},
+                  {"config", JsonArray{config}}};
+  return {{"apiVersion", "resource.k8s.io/" + resource_version},
+          {"kind", "ResourceClaimTemplate"},
+          {"metadata", metadata(space, daemon_object_name(uid), uid, target_daemon)},
+          {"spec", {{"spec", {{"devices", devices}}}}}};
+}
+
 bool contains(const Json& actual, const Json& wanted) {
   if (const JsonObject* fields = wanted.if_object()) {
     const JsonObject* found = actual.if_object();
@@ -78,6 +92,11 @@ bool made_for(const k8s::Object& object, const DomainUid& uid) {
     return text_or_empty(config, "opaque/driver") == driver_name &&
            text_or_empty(config, "opaque/parameters/domainID") == uid.value;
   });
+}
+
+bool is_target(const k8s::Object& object, std::string_view target) {
+  const Json* label = object.label(target_label);
+  return label && label->is_string() && label->get_string() == target;
 }
 
 }  // namespace nvdra::roles::controller

@@ -3,7 +3,7 @@
 
 #include "base/ids.hpp"
 #include "k8s/object.hpp"
-#include "roles/controller/config.hpp"
+#include "roles/common/imex_mode.hpp"
 
 #include <string>
 
@@ -27,6 +27,11 @@ Domain read_domain(const k8s::Object& object);
 // `resource_version` is the version of resource.k8s.io in use: v1beta1 has another shape.
 Json workload_template(const Domain& domain, ImexMode mode, const std::string& resource_version);
 
+// The template that the daemons' claims are made from, next to their DaemonSet in namespace
+// `space`.
+Json daemon_template(const DomainUid& uid, const std::string& space,
+                     const std::string& resource_version);
+
 // True if everything that `wanted` sets is set alike in `actual`; what the server added is ignored.
 bool contains(const Json& actual, const Json& wanted);
 
@@ -34,5 +39,7 @@ bool contains(const Json& actual, const Json& wanted);
 // original one): label, finalizer and the domainID in its config agree. A label alone proves
 // nothing (W-S3).
 bool made_for(const k8s::Object& object, const DomainUid& uid);
+
+bool is_target(const k8s::Object& object, std::string_view target);
 
 }  // namespace nvdra::roles::controller

@@ -11,8 +11,9 @@
 namespace nvdra::roles::controller {
 namespace {
 
-constexpr std::array<std::string_view, 4> owned_types{"Ready", "TemplateReady", "DaemonsReady",
-                                                      "ModeConflict"};
+constexpr std::array<std::string_view, 7> owned_types{
+    "Ready",        "TemplateReady", "DaemonsReady", "DaemonsCurrent",
+    "SingleClique", "MembersValid",  "ModeConflict"};
 
 // RFC 6901: '~' and '/' inside a key.
 std::string pointer_part(std::string_view key) {
@@ -48,6 +49,40 @@ JsonArray conditions(const k8s::Object& domain, const Plan& plan, WallClock::tim
   return all;
 }
 
+JsonArray rendered(const std::vector<Member>& members) {
+  JsonArray entries;
+  for (const Member& member : members)
+    entries.push_back(member_entry(member, MemberList::domain_nodes));
+  return entries;
+}
+
+// Order is no difference: daemons append where they like.
+bool same_nodes(const k8s::Object& domain, const std::vector<Member>& wanted) {
+  const JsonArray& entries = array_or_empty(domain.json(), "status/nodes");
+  if (entries.size() != wanted.size()) return false;
+  Members now = read_members(domain.json(), MemberList::domain_nodes);
+  return std::ranges::all_of(wanted, [&](const Member& member) {
+    const Member* there = now.of(member.node);
+    return there && member_entry(*there, MemberList::domain_nodes) ==
+                        member_entry(member, MemberList::domain_nodes);
+  });
+}
+
+// Equal in everything but the messages of conditions and the times.
+bool same_but_for_words(const Json& before, const JsonObject& status) {
+  for (const char* key : {"status", "observedGeneration", "nodeSummary"})
+    if (const Json* value = status.if_contains(key);
+        value && get(before, key) && *get(before, key) != *value)
+      return false;
+  const JsonArray& old = array_or_empty(before, "conditions");
+  const JsonArray& fresh = status.at("conditions").get_array();
+  return old.size() == fresh.size() && std::ranges::all_of(fresh, [&](const Json& condition) {
+           const Json* there = k8s::find_condition(old, text_or_empty(condition, "type"));
+           return there && text_or_empty(*there, "status") == text_or_empty(condition, "status") &&
+                  text_or_empty(*there, "reason") == text_or_empty(condition, "reason");
+         });
+}
+
 }  // namespace
 
 Json release_patch(const k8s::Object& object) {
@@ -78,14 +113,44 @@ Json mark_patch(const k8s::Object& object, const JsonObject& labels) {
   return patch;
 }
 
-std::optional<Json> status_patch(const k8s::Object& domain, const Plan& plan,
-                                 WallClock::time_point now) {
-  Json status = {{"status", plan.ready ? "Ready" : "NotReady"},
-                 {"observedGeneration", domain.generation()},
-                 {"conditions", conditions(domain, plan, now)}};
+Json prune_patch(const Stale& stale) {
+  std::vector<Member> last_first = stale.members;
+  std::ranges::sort(last_first, std::greater{}, &Member::position);
+  JsonArray patch;
+  for (const Member& member : last_first) {
+    std::string path =
+        fmt::format("{}/{}", members_pointer(MemberList::clique_daemons), member.position);
+    patch.push_back({{"op", "test"}, {"path", path + "/ipAddress"}, {"value", member.ip}});
+    for (Json& step : remove_patch(member, MemberList::clique_daemons))
+      patch.push_back(std::move(step));
+  }
+  return patch;
+}
+
+Json unlabel_patch(const DomainUid& uid) {
+  std::string path = "/metadata/labels/" + pointer_part(domain_label);
+  return JsonArray{{{"op", "test"}, {"path", path}, {"value", uid.value}},
+                   {{"op", "remove"}, {"path", path}}};
+}
+
+std::optional<StatusChange> status_patch(const k8s::Object& domain, const Plan& plan,
+                                         WallClock::time_point now) {
+  JsonObject status{{"status", plan.ready ? "Ready" : "NotReady"},
+                    {"observedGeneration", domain.generation()},
+                    {"conditions", conditions(domain, plan, now)}};
+  if (plan.nodes) status["nodeSummary"] = plan.node_summary;
+  bool nodes_differ = plan.nodes && !same_nodes(domain, *plan.nodes);
   const Json* before = find(domain.json(), "status");
-  if (before && contains(*before, status)) return std::nullopt;
-  return Json{{"status", std::move(status)}};
+  if (before && contains(*before, status) && !nodes_differ) return std::nullopt;
+
+  JsonObject patch;
+  bool urgent = nodes_differ || !before || !same_but_for_words(*before, status);
+  if (nodes_differ) {
+    status["nodes"] = plan.nodes->empty() ? Json(nullptr) : Json(rendered(*plan.nodes));
+    patch["metadata"] = JsonObject{{"resourceVersion", domain.version()}};
+  }
+  patch["status"] = std::move(status);
+  return StatusChange{std::move(patch), urgent};
 }
 
 std::vector<Finding> news(const k8s::Object& domain, const Plan& plan) {
@@ -93,7 +158,7 @@ std::vector<Finding> news(const k8s::Object& domain, const Plan& plan) {
   for (const Finding& finding : plan.findings) {
     const Json* before = k8s::find_condition(conditions_of(domain), finding.type);
     if (!before || text_or_empty(*before, "reason") != finding.reason ||
-        text_or_empty(*before, "message") != finding.message)
+        (finding.warning && text_or_empty(*before, "message") != finding.message))
       fresh.push_back(finding);
   }
   return fresh;

@@ -1,6 +1,8 @@
 #include "roles/controller/plan.hpp"
 
 #include "roles/common/names.hpp"
+#include "roles/controller/patches.hpp"
+#include "roles/controller/plan_parts.hpp"
 
 #include <fmt/format.h>
 
@@ -9,119 +11,119 @@
 namespace nvdra::roles::controller {
 namespace {
 
-bool is_target(const k8s::Object& object, std::string_view target) {
-  const Json* label = object.label(target_label);
-  return label && label->is_string() && label->get_string() == target;
+Finding as_ready(Finding finding) {
+  finding.type = "Ready";
+  return finding;
 }
 
-// Delete, then let go: the order in which an object of ours leaves.
-void plan_removal(Kind kind, const k8s::ObjectPtr& object, std::vector<Action>& actions) {
-  if (!object->deleting()) actions.push_back(Delete{kind, object});
-  if (object->has_finalizer(finalizer)) actions.push_back(Release{kind, object});
-}
-
-std::string conflict_message(const Domain& domain, const Observed& observed) {
-  std::string place = domain.key.space + "/" + domain.template_name;
-  if (!observed.occupant_owner.empty())
-    return fmt::format(
-        "ResourceClaimTemplate {} belongs to ComputeDomain {}: choose another "
-        "spec.channel.resourceClaimTemplate.name, or delete that ComputeDomain",
-        place, observed.occupant_owner);
-  return fmt::format(
-      "ResourceClaimTemplate {} exists and was not created for this ComputeDomain: delete or "
-      "rename it, "
-      "or choose another spec.channel.resourceClaimTemplate.name",
-      place);
-}
-
-Finding invalid_name(const Domain& domain) {
-  std::string message = domain.template_name.empty()
-                            ? "spec.channel.resourceClaimTemplate.name is missing: create the "
-                              "ComputeDomain again with a "
-                              "template name"
-                            : fmt::format(
-                                  "spec.channel.resourceClaimTemplate.name \"{}\" is no legal "
-                                  "object name (lower case "
-                                  "letters, digits, '-', '.', at most 253): create the "
-                                  "ComputeDomain again with another",
-                                  domain.template_name.substr(0, 80));
-  return {"TemplateReady", false, "InvalidTemplateName", message, true};
-}
-
-// The workload template: the actions that bring it about, and what to say about it.
-Finding plan_template(const Domain& domain, const Observed& observed, const Settings& settings,
-                      std::vector<Action>& actions) {
-  if (!is_dns_subdomain(domain.template_name)) return invalid_name(domain);
-  std::string place = domain.key.space + "/" + domain.template_name;
-  Json wanted = workload_template(domain, settings.mode, settings.resource_version);
-  const k8s::ObjectPtr& found = observed.occupant;
-  if (!found) {
-    actions.push_back(Create{Kind::claim_template, wanted});
-    return {"TemplateReady", false, "Creating", "creating ResourceClaimTemplate " + place};
+Plan plan_host_managed(const Domain& domain, const Observed& observed, const Settings& settings,
+                       Plan plan) {
+  std::size_t before = plan.actions.size();
+  std::vector<k8s::ObjectPtr> left = own_daemon_templates(observed, domain.uid, settings);
+  if (settings.clean_up_other_mode) {
+    plan_daemons_removal(observed, settings, plan.actions);
+  } else if (!left.empty()) {
+    plan.findings.push_back(
+        {"ModeConflict", true, "LeftoversOfDriverManaged",
+         fmt::format("ResourceClaimTemplate {} and its DaemonSet are left over from mode "
+                     "driverManaged: set imex.mode back to driverManaged and delete this "
+                     "ComputeDomain before you change the mode, or have them removed with "
+                     "CLEAN_UP_OTHER_MODE=true on the controller",
+                     left.front()->key().text()),
+         true});
+    plan.findings.push_back(as_ready(plan.findings.back()));
+    plan.findings.back().holds = false;
+    return plan;
   }
-  if (!made_for(*found, domain.uid))
-    return {"TemplateReady", false, "TemplateNameTaken", conflict_message(domain, observed), true};
-
-  bool same_spec = contains(find(found->json(), "spec") ? *find(found->json(), "spec") : Json{},
-                            *find(wanted, "spec"));
-  if (found->deleting() || !same_spec) {
-    plan_removal(Kind::claim_template, found, actions);
-    if (actions.empty())
-      return {"TemplateReady", false, "TemplateTerminating",
-              fmt::format(
-                  "ResourceClaimTemplate {} is being deleted and waits for finalizers of others",
-                  place)};
-    return {"TemplateReady", false, "Recreating",
-            "creating ResourceClaimTemplate " + place + " again"};
-  }
-  const JsonObject& labels = object_or_empty(wanted, "metadata/labels");
-  if (!contains(found->json().at("metadata"), Json{{"labels", labels}}) ||
-      !found->has_finalizer(finalizer))
-    actions.push_back(Mark{Kind::claim_template, found, labels});
-  return {"TemplateReady", true, "TemplateCreated", "ResourceClaimTemplate " + place + " exists"};
-}
-
-Finding ready_finding(const Finding& workload_template, const Settings& settings) {
-  Finding ready = workload_template;
-  ready.type = "Ready";
-  if (workload_template.holds && settings.mode == ImexMode::host_managed) {
+  Finding workload = plan_template(domain, observed, settings, plan.actions);
+  Finding ready = as_ready(workload);
+  if (workload.holds) {
     ready.reason = "Admitted";
     ready.message =
         "host-managed: the workload template exists; each node's nvidia-imex service is checked "
-        "when "
-        "a claim is prepared there";
+        "when a claim is prepared there";
   }
-  return ready;
+  plan.ready = workload.holds && (!settings.clean_up_other_mode || plan.actions.size() == before);
+  plan.findings.push_back(std::move(ready));
+  plan.findings.push_back(std::move(workload));
+  return plan;
 }
 
-// hostManaged makes no daemons: a daemon template can only come from an earlier driverManaged life.
-void add_leftovers(const Observed& observed, const Settings& settings, Plan& plan) {
-  if (settings.mode != ImexMode::host_managed) return;
-  for (const k8s::ObjectPtr& object : observed.templates)
-    if (is_target(*object, target_daemon))
-      plan.findings.push_back(
-          {"ModeConflict", true, "LeftoversOfDriverManaged",
-           fmt::format(
-               "ResourceClaimTemplate {} and its DaemonSet are left over from mode "
-               "driverManaged: set imex.mode back to driverManaged, delete the ComputeDomains, "
-               "then change the mode",
-               object->key().text()),
-           true});
+Membership members_of(const Observed& observed, const Settings& settings) {
+  Seen seen{observed.domain, observed.cliques, observed.pods, observed.nodes, observed.live_pods};
+  return assess(seen, settings.daemons.max_nodes);
 }
 
-Plan plan_deletion(const Domain& domain, const Observed& observed) {
+// The first one that does not hold is what the domain waits for.
+Finding verdict(const Finding& workload, const Finding& daemons) {
+  return as_ready(workload.holds ? daemons : workload);
+}
+
+Plan plan_driver_managed(const Domain& domain, const Observed& observed, const Settings& settings,
+                         Plan plan) {
+  Finding workload = plan_template(domain, observed, settings, plan.actions);
+  // Daemons' objects are made once the template's name is proven to be ours; those that exist
+  // already are not disturbed by its loss.
+  bool named = observed.occupant && made_for(*observed.occupant, domain.uid);
+  Finding daemons{"DaemonsReady", false, workload.reason, workload.message, workload.warning};
+  if (named) daemons = plan_daemons(domain, observed, settings, plan);
+
+  Membership members = members_of(observed, settings);
+  for (const Stale& stale : members.stale)
+    plan.actions.push_back(Amend{Kind::clique, stale.clique, prune_patch(stale)});
+  if (daemons.holds) daemons = judge_members(domain, members, settings);
+  plan.ready = workload.holds && daemons.holds;
+  plan.findings.push_back(verdict(workload, daemons));
+  plan.findings.push_back(std::move(workload));
+  plan.findings.push_back(std::move(daemons));
+  add_oddities(members, plan);
+  plan.node_summary = fmt::format("{}/{}", members.ready, members.known);
+  plan.nodes = std::move(members.nodes);
+  plan.doubtful = members.doubtful;
+  return plan;
+}
+
+std::string held_by_others(const Observed& observed, const Settings& settings,
+                           const std::vector<k8s::ObjectPtr>& templates) {
+  DomainUid uid(std::string(observed.domain->uid()));
+  std::vector<std::string> names;
+  for (const k8s::ObjectPtr& object : templates)
+    names.push_back("ResourceClaimTemplate " + object->key().text());
+  if (settings.manages_daemons()) {
+    for (const k8s::ObjectPtr& object : own_daemon_sets(observed, uid))
+      names.push_back("DaemonSet " + object->key().text());
+    for (const k8s::ObjectPtr& object : own_daemon_templates(observed, uid, settings))
+      names.push_back("ResourceClaimTemplate " + object->key().text());
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// Every object goes for itself; the ComputeDomain goes when nothing of it is left.
+Plan plan_deletion(const Domain& domain, const Observed& observed, const Settings& settings) {
   Plan plan;
-  std::string waiting;
-  for (const k8s::ObjectPtr& object : observed.templates) {
-    if (!is_target(*object, target_workload) || object->key().space != domain.key.space) continue;
-    plan_removal(Kind::claim_template, object, plan.actions);
-    waiting = "ResourceClaimTemplate " + object->key().text();
-  }
-  if (waiting.empty() && observed.domain->has_finalizer(finalizer)) {
-    plan.actions.push_back(Release{Kind::domain, observed.domain});
-  } else if (plan.actions.empty() && !waiting.empty()) {
+  std::vector<k8s::ObjectPtr> own = observed.templates;
+  std::erase_if(own, [&](const k8s::ObjectPtr& object) {
+    return !is_target(*object, target_workload) || object->space() != domain.key.space;
+  });
+  for (const k8s::ObjectPtr& object : own) plan_removal(Kind::claim_template, object, plan.actions);
+  if (settings.manages_daemons()) plan_daemons_removal(observed, settings, plan.actions);
+  if (!plan.actions.empty()) return plan;
+
+  std::string waiting = held_by_others(observed, settings, own);
+  std::vector<k8s::ObjectPtr> left = own_daemon_templates(observed, domain.uid, settings);
+  if (!waiting.empty()) {
     plan.findings.push_back({"Ready", false, "Terminating",
                              "waiting for " + waiting + ", which has finalizers of others"});
+  } else if (!settings.manages_daemons() && !left.empty()) {
+    plan.findings.push_back(
+        {"Ready", false, "Terminating",
+         fmt::format("waiting for ResourceClaimTemplate {} and its DaemonSet, left over from mode "
+                     "driverManaged: set imex.mode back to driverManaged, or have them removed "
+                     "with CLEAN_UP_OTHER_MODE=true on the controller",
+                     left.front()->key().text()),
+         true});
+  } else if (observed.domain->has_finalizer(finalizer)) {
+    plan.actions.push_back(Release{Kind::domain, observed.domain});
   }
   return plan;
 }
@@ -130,26 +132,29 @@ Plan plan_deletion(const Domain& domain, const Observed& observed) {
 
 Plan plan_domain(const Observed& observed, const Settings& settings) {
   Domain domain = read_domain(*observed.domain);
-  if (domain.deleting) return plan_deletion(domain, observed);
+  if (domain.deleting) return plan_deletion(domain, observed, settings);
 
   Plan plan;
   if (!observed.domain->has_finalizer(finalizer))
     plan.actions.push_back(Mark{Kind::domain, observed.domain, {}});
-  Finding workload = plan_template(domain, observed, settings, plan.actions);
-  plan.findings.push_back(ready_finding(workload, settings));
-  plan.findings.push_back(workload);
-  add_leftovers(observed, settings, plan);
-  plan.ready = workload.holds;
-  return plan;
+  return settings.mode == ImexMode::host_managed
+             ? plan_host_managed(domain, observed, settings, std::move(plan))
+             : plan_driver_managed(domain, observed, settings, std::move(plan));
 }
 
-Plan plan_orphans(const std::vector<k8s::ObjectPtr>& templates, const Settings& settings) {
+Plan plan_orphans(const Remains& remains, const Settings& settings) {
   Plan plan;
-  for (const k8s::ObjectPtr& object : templates) {
-    // Without its DaemonSet a daemon template is not ours to judge: see add_leftovers().
-    if (settings.mode == ImexMode::host_managed && !is_target(*object, target_workload)) continue;
+  if (settings.manages_daemons())
+    for (const k8s::ObjectPtr& object : remains.daemon_sets)
+      if (daemon_set_made_for(*object, remains.uid))
+        plan_removal(Kind::daemon_set, object, plan.actions);
+  for (const k8s::ObjectPtr& object : remains.templates) {
+    bool of_daemons = !is_target(*object, target_workload);
+    // Without its DaemonSet in view a daemon template is not ours to judge.
+    if (of_daemons && !settings.manages_daemons()) continue;
     plan_removal(Kind::claim_template, object, plan.actions);
   }
+  if (!remains.nodes.empty()) plan.actions.push_back(Unlabel{remains.uid, remains.nodes});
   return plan;
 }
 

@@ -5,6 +5,7 @@
 #include "k8s/events.hpp"
 #include "k8s/reconcile_loop.hpp"
 #include "roles/controller/caches.hpp"
+#include "roles/controller/performer.hpp"
 
 namespace nvdra::roles::controller {
 
@@ -23,22 +24,24 @@ private:
   Async<Result<k8s::Again>> clean_orphans(std::string uid);
   Async<Result<bool>> domain_exists(std::string uid);  // asks the server, not the cache
 
-  Async<Result<void>> perform(Action action);
-  Async<Result<void>> create(Create action);
-  Async<Result<void>> remove(Delete action);
-  Async<Result<void>> release(Release action);
-  Async<Result<void>> mark(Mark action);
-  Async<Result<void>> write_status(std::string uid, Plan plan);
+  // The first action that fails ends it; a failure that a human must cure goes to the status too.
+  Async<Result<void>> perform(std::string uid, std::vector<Action> actions);
+  // The daemon pods of the domain, asked from the server in each managed namespace.
+  Async<Result<std::vector<k8s::ObjectPtr>>> list_pods(std::string uid);
+  // Says when to look again: a change of mere words waits a moment, for most do not last.
+  Async<Result<k8s::Again>> write_status(std::string uid, Plan plan);
+  Async<Result<void>> send_status(k8s::ObjectPtr object, Plan plan, Json patch);
+  bool settled_words(const std::string& uid, bool urgent);
   void tell(const k8s::Object& domain, const Plan& plan);
-
-  k8s::ResourceType type_of(Kind kind) const;
-  k8s::Store& store_of(Kind kind);
+  void tell_of_use(const std::string& uid, const Action& action);
 
   k8s::Client& client_;
   Time& time_;
   k8s::EventRecorder& events_;
   Caches& caches_;
   Settings settings_;
+  Performer performer_;
+  std::map<std::string, Instant> words_since_;  // UID → when only words began to differ
 };
 
 }  // namespace nvdra::roles::controller

@@ -10,6 +10,7 @@
 #include "roles/common/command_line.hpp"
 #include "roles/common/main_loop.hpp"
 #include "roles/common/names.hpp"
+#include "roles/controller/config.hpp"
 #include "roles/controller/health.hpp"
 #include "roles/controller/reconciler.hpp"
 
@@ -21,26 +22,33 @@ namespace {
 // Domains worked on at once. Each has at most one request in flight.
 constexpr int workers = 32;
 constexpr Duration look_again = 5s;
+// How long members' events are gathered before their domain is looked at. Status follows a daemon
+// within 200 ms.
+constexpr Duration burst = 50ms;
+
+// What the server does not offer, or ""; `version` becomes the version of resource.k8s.io.
+Async<std::string> missing_api(k8s::Client& client, ImexMode mode, std::string& version) {
+  Result<std::string> found = co_await k8s::discover_resource_version(client);
+  if (!found) co_return found.error().text();
+  version = *std::move(found);
+  for (const k8s::ResourceType& type : {compute_domains(), cliques()}) {
+    if (type == cliques() && mode == ImexMode::host_managed) continue;
+    Result<bool> served = co_await client.serves(type);
+    if (!served) co_return served.error().text();
+    if (!*served)
+      co_return "the CRD " + type.plural + "." + type.group +
+          " is not installed: apply the files in the chart's crds folder";
+  }
+  co_return "";
+}
 
 // Waits until the server offers what we need, telling in `status` what is missing. Returns the
 // version of resource.k8s.io.
-Async<std::string> wait_for_api(k8s::Client& client, Time& time, Status& status) {
+Async<std::string> wait_for_api(k8s::Client& client, Time& time, ImexMode mode, Status& status) {
   for (;;) {
-    Result<std::string> version = co_await k8s::discover_resource_version(client);
-    Result<bool> served = co_await client.serves(compute_domains());
-    std::string trouble;
-    if (!version) {
-      trouble = version.error().text();
-    } else if (!served) {
-      trouble = served.error().text();
-    } else if (!*served) {
-      trouble =
-          "the CRD computedomains.resource.nvidia.com is not installed: apply the files in the "
-          "chart's "
-          "crds folder";
-    } else {
-      co_return *std::move(version);
-    }
+    std::string version;
+    std::string trouble = co_await missing_api(client, mode, version);
+    if (trouble.empty()) co_return version;
     if (trouble != status.trouble) LOG_WARNING("Not ready, retrying", {{"err", trouble}});
     status.trouble = std::move(trouble);
     co_await time.sleep(look_again);
@@ -59,15 +67,20 @@ Async<Result<void>> reconcile_when_filled(Caches* caches, k8s::ReconcileLoop* lo
 // The controller's work, while this process leads.
 Async<Result<void>> work(World world, const Config& config, k8s::Client& client, Status& status) {
   auto executor = world.loop.get_executor();
-  std::string version = co_await wait_for_api(client, world.time, status);
-  Settings settings{config.mode, std::move(version)};
+  std::string version = co_await wait_for_api(client, world.time, config.mode, status);
+  Settings settings = settings_of(config, std::move(version));
   Caches caches(executor, client, world.time, settings);
   k8s::EventRecorder events(executor, client, world.time, "compute-domain-controller",
                             config.pod_name);
   Reconciler reconciler(client, world.time, events, caches, settings);
   k8s::ReconcileLoop loop(executor, world.time, real_random(), "computedomains",
                           [&](std::string uid) { return reconciler.reconcile(std::move(uid)); });
-  caches.on_event([&](std::string uid) { loop.add(std::move(uid)); });
+  caches.on_event([&](std::string uid, Pace pace) {
+    if (pace == Pace::now)
+      loop.add(std::move(uid));
+    else
+      loop.add_after(std::move(uid), burst);
+  });
   status.trouble.clear();
   status.caches = &caches;
   struct Leave {
@@ -152,12 +165,6 @@ int run(std::span<const std::string> arguments, const Environment& environment) 
   const Args& args = std::get<Args>(read);
   Result<Config> config = read_config(args, environment);
   if (!config) return report_error(config.error().text(), exit_usage);
-  if (config->mode == ImexMode::driver_managed)
-    return report_error(
-        "IMEX mode driverManaged is not built yet: use --imex-mode hostManaged (IMEX_MODE) with "
-        "the "
-        "feature gate HostManagedIMEXDaemon=true",
-        exit_failed);
   LOG_INFO(0, log::Plain{startup_dump(args, config->gates)});
   LOG_INFO(0, log::Plain{describe(*config)});
   return run_main_loop([&](World world) { return serve(world, *config); }, "main.RunController");

@@ -10,7 +10,7 @@ using namespace nvdra::roles::controller::test;
 
 namespace {
 
-const Settings host{ImexMode::host_managed, "v1"};
+const Settings host{.mode = ImexMode::host_managed, .resource_version = "v1", .spaces = {"driver"}};
 constexpr const char* place = "default/imex-channel-0";
 
 Observed seen(k8s::ObjectPtr domain, k8s::ObjectPtr occupant = nullptr) {
@@ -162,18 +162,17 @@ TEST_CASE("a template name that is no object name creates nothing", "[controller
 TEST_CASE("what driverManaged left behind is reported in hostManaged, not removed",
           "[controller][plan]") {
   auto cd = domain();
-  auto daemon = workload_template(read_domain(*cd), ImexMode::driver_managed, "v1");
-  daemon.at("metadata").at("labels").get_object()[target_label] = target_daemon;
-  daemon.at("metadata").get_object()["name"] = daemon_object_name(DomainUid(uid));
+  Json daemon = daemon_template(DomainUid(uid), "driver", "v1");
   Observed observed = seen(cd, template_of(cd, host.mode));
   observed.templates.push_back(object(daemon));
   Plan plan = plan_domain(observed, host);
   CHECK(told(plan.actions).empty());
   CHECK(finding(plan, "ModeConflict").holds);
-  CHECK(told(plan_orphans({object(daemon)}, host).actions).empty());
+  CHECK_FALSE(plan.ready);
+  CHECK(told(plan_orphans({DomainUid(uid), {object(daemon)}}, host).actions).empty());
 }
 
 TEST_CASE("a template whose ComputeDomain is gone is removed in one go", "[controller][plan]") {
-  Plan plan = plan_orphans({template_of(domain(), host.mode)}, host);
+  Plan plan = plan_orphans({DomainUid(uid), {template_of(domain(), host.mode)}}, host);
   CHECK(told(plan.actions) == "delete default/imex-channel-0; release default/imex-channel-0");
 }

@@ -23,6 +23,7 @@ struct DomainShape {
   std::string mode = "Single";
   bool with_finalizer = true;
   bool deleting = false;
+  int num_nodes = 0;
 };
 
 inline k8s::ObjectPtr domain(DomainShape shape = {}) {
@@ -37,7 +38,7 @@ inline k8s::ObjectPtr domain(DomainShape shape = {}) {
                  {"kind", "ComputeDomain"},
                  {"metadata", metadata},
                  {"spec",
-                  {{"numNodes", 0},
+                  {{"numNodes", shape.num_nodes},
                    {"channel",
                     {{"resourceClaimTemplate", {{"name", shape.template_name}}},
                      {"allocationMode", shape.mode}}}}}});
@@ -71,6 +72,12 @@ inline std::string told(const std::vector<Action>& actions) {
     std::string operator()(const Delete& a) const { return "delete " + a.object->key().text(); }
     std::string operator()(const Release& a) const { return "release " + a.object->key().text(); }
     std::string operator()(const Mark& a) const { return "mark " + a.object->key().text(); }
+    std::string operator()(const Amend& a) const { return "amend " + a.object->key().text(); }
+    std::string operator()(const Unlabel& a) const {
+      std::string names;
+      for (const auto& node : a.nodes) names += " " + node->key().text();
+      return "unlabel" + names;
+    }
   };
   std::string text;
   for (const Action& action : actions)

@@ -1,0 +1,171 @@
+#include "roles/controller/performer.hpp"
+
+#include "base/try.hpp"
+#include "roles/common/names.hpp"
+#include "roles/controller/patches.hpp"
+
+#include <boost/asio/this_coro.hpp>
+
+#include <memory>
+
+namespace nvdra::roles::controller {
+namespace {
+
+constexpr std::size_t nodes_at_once = 16;
+
+// Nodes to be worked on by several tasks, and the first error among them. One node's trouble does
+// not stop the others.
+struct Batch {
+  std::deque<k8s::ObjectPtr> nodes;
+  std::optional<Error> failed;
+};
+
+}  // namespace
+
+Async<Result<void>> Performer::perform(Action action) {
+  if (auto* wanted = std::get_if<Create>(&action)) {
+    Result<void> done = co_await create(std::move(*wanted));
+    co_return done;
+  }
+  if (auto* unwanted = std::get_if<Delete>(&action)) {
+    Result<void> done = co_await remove(std::move(*unwanted));
+    co_return done;
+  }
+  if (auto* held = std::get_if<Release>(&action)) {
+    Result<void> done = co_await release(std::move(*held));
+    co_return done;
+  }
+  if (auto* bare = std::get_if<Mark>(&action)) {
+    Result<void> done = co_await mark(std::move(*bare));
+    co_return done;
+  }
+  if (auto* other = std::get_if<Amend>(&action)) {
+    Result<void> done = co_await amend(std::move(*other));
+    co_return done;
+  }
+  Result<void> done = co_await unlabel(std::get<Unlabel>(std::move(action)));
+  co_return done;
+}
+
+Async<Result<void>> Performer::create(Create action) {
+  k8s::Object wanted(action.object);
+  k8s::ObjectKey key = wanted.key();
+  Result<k8s::Object> made =
+      co_await client_.create(type_of(action.kind), key.space, std::move(action.object));
+  if (made) {
+    note(action.kind, *std::move(made));
+    co_return ok();
+  }
+  if (made.error().code != k8s::Errc::already_exists) co_return std::move(made).failure();
+  // Somebody has the name; the next plan judges who.
+  Result<k8s::Object> found = co_await client_.get(type_of(action.kind), key);
+  if (!found) co_return std::move(found).failure();
+  note(action.kind, *std::move(found));
+  co_return ok();
+}
+
+Async<Result<void>> Performer::remove(Delete action) {
+  k8s::DeleteOptions options;
+  options.uid = action.object->uid();
+  options.propagation = "Background";
+  Result<void> done =
+      co_await client_.remove(type_of(action.kind), action.object->key(), std::move(options));
+  if (done || done.error().code == k8s::Errc::not_found) co_return ok();
+  // Another object has the name by now: ours is gone.
+  if (done.error().code == k8s::Errc::conflict) {
+    note_gone(action.kind, *action.object);
+    co_return ok();
+  }
+  co_return done;
+}
+
+Async<Result<void>> Performer::release(Release action) {
+  Result<void> done = co_await amend({action.kind, action.object, release_patch(*action.object)});
+  co_return done;
+}
+
+Async<Result<void>> Performer::mark(Mark action) {
+  Json patch = mark_patch(*action.object, action.labels);
+  Result<void> done = co_await amend({action.kind, action.object, std::move(patch)});
+  co_return done;
+}
+
+Async<Result<void>> Performer::amend(Amend action) {
+  k8s::PatchOptions options;
+  options.kind = k8s::PatchKind::json;
+  Result<k8s::Object> changed = co_await client_.patch(type_of(action.kind), action.object->key(),
+                                                       std::move(action.patch), std::move(options));
+  if (!changed && changed.error().code == k8s::Errc::not_found) {
+    note_gone(action.kind, *action.object);
+    co_return ok();
+  }
+  // Somebody changed it: take the present state, the next plan decides anew.
+  if (!changed && changed.error().code == k8s::Errc::conflict) {
+    Result<void> seen = co_await refresh(action.kind, action.object);
+    co_return seen;
+  }
+  if (!changed) co_return std::move(changed).failure();
+  if (changed->deleting() && array_or_empty(changed->json(), "metadata/finalizers").empty()) {
+    note_gone(action.kind, *action.object);
+  } else {
+    note(action.kind, *std::move(changed));
+  }
+  co_return ok();
+}
+
+Async<Result<void>> Performer::refresh(Kind kind, k8s::ObjectPtr object) {
+  Result<k8s::Object> now = co_await client_.get(type_of(kind), object->key());
+  if (now) {
+    note(kind, *std::move(now));
+  } else if (now.error().code == k8s::Errc::not_found) {
+    note_gone(kind, *object);
+  } else {
+    co_return std::move(now).failure();
+  }
+  co_return ok();
+}
+
+Async<Result<void>> Performer::unlabel(Unlabel action) {
+  auto executor = co_await asio::this_coro::executor;
+  auto batch = std::make_shared<Batch>();
+  batch->nodes.assign(action.nodes.begin(), action.nodes.end());
+  auto work = [](Performer* self, std::shared_ptr<Batch> shared,
+                 DomainUid uid) -> Async<Result<void>> {
+    while (!shared->nodes.empty()) {
+      k8s::ObjectPtr node = std::move(shared->nodes.front());
+      shared->nodes.pop_front();
+      Result<void> done = co_await self->amend({Kind::node, node, unlabel_patch(uid)});
+      if (!done && !shared->failed) shared->failed = done.error();
+    }
+    co_return ok();
+  };
+  TaskGroup tasks(executor);
+  for (std::size_t i = 0; i < std::min(nodes_at_once, action.nodes.size()); ++i)
+    tasks.spawn("remove node labels", work(this, batch, action.uid));
+  Result<void> ended = co_await tasks.join();
+  if (ended && batch->failed) co_return Failure{*batch->failed};
+  co_return ended;
+}
+
+void Performer::note(Kind kind, k8s::Object object) {
+  std::string space(object.space());
+  if (k8s::Store* store = caches_.store(kind, space)) store->note_written(std::move(object));
+}
+
+void Performer::note_gone(Kind kind, const k8s::Object& object) {
+  k8s::Store* store = caches_.store(kind, std::string(object.space()));
+  if (store) store->note_deleted(object.key(), object.uid());
+}
+
+k8s::ResourceType Performer::type_of(Kind kind) const {
+  switch (kind) {
+    case Kind::domain: return compute_domains();
+    case Kind::claim_template: return claim_templates(settings_.resource_version);
+    case Kind::daemon_set: return daemon_sets();
+    case Kind::clique: return cliques();
+    case Kind::node: return nodes();
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace nvdra::roles::controller
