@@ -1,6 +1,7 @@
 #include "roles/kubelet_plugin/clean_up.hpp"
 
 #include "base/log.hpp"
+#include "base/task_group.hpp"
 #include "base/within.hpp"
 #include "cdi/names.hpp"
 #include "roles/common/names.hpp"
@@ -20,6 +21,14 @@ CleanUp::CleanUp(DriverParts parts, Driver& driver, Random random)
     : parts_(parts), driver_(driver), random_(std::move(random)) {}
 
 Async<Result<void>> CleanUp::run() {
+  TaskGroup tasks(parts_.executor);
+  tasks.spawn("clean up", run_passes());
+  if (parts_.directories) tasks.spawn("clean up directories", watch_directories());
+  Result<void> ended = co_await tasks.join();
+  co_return ended;
+}
+
+Async<Result<void>> CleanUp::run_passes() {
   for (;;) {
     co_await pass();
     // Spread over the nodes, which all started together after a roll-out.
@@ -53,6 +62,11 @@ Async<void> CleanUp::pass() {
   }
   co_await drop_expired();
   drop_files();
+  co_await release_label();
+  Result<void> dropped = co_await drop_directories();
+  if (!dropped)
+    LOG_WARNING("Cannot remove the directories of former domains, will try again",
+                {{"err", dropped.error().text()}});
 }
 
 Async<bool> CleanUp::is_stale(dra::ClaimRef claim, bool started) {

@@ -3,10 +3,12 @@
 #include "base/common_flags.hpp"
 #include "base/ids.hpp"
 #include "base/try.hpp"
+#include "imex/capability.hpp"
 #include "roles/common/names.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -19,6 +21,7 @@ using K = FlagKind;
 constexpr std::array own_flags{
   Flag{"node-name", "NODE_NAME", K::text, "", "node that this plugin works for; also the name of its device pool", true},
   Flag{"namespace", "NAMESPACE", K::text, "default", "namespace of the driver"},
+  Flag{"additional-namespaces", "ADDITIONAL_NAMESPACES", K::list, "", "more namespaces, separated by commas, in which the driver's daemons run"},
   Flag{"http-endpoint", "HTTP_ENDPOINT", K::text, "", "listen address of health and metrics, for instance :8081"},
   Flag{"metrics-path", "METRICS_PATH", K::text, "/metrics", "path of the metrics; empty = off"},
   Flag{"cdi-root", "CDI_ROOT", K::text, "/etc/cdi", "directory of the CDI files"},
@@ -38,6 +41,14 @@ constexpr std::array own_flags{
 std::string value_or_empty(const Environment& environment, std::string_view name) {
   auto found = environment.find(name);
   return found == environment.end() ? std::string{} : found->second;
+}
+
+Result<std::vector<std::string>> check_namespaces(std::vector<std::string> spaces) {
+  for (const std::string& space : spaces)
+    if (!is_dns_subdomain(space))
+      return refuse(fmt::format(
+          "--additional-namespaces (ADDITIONAL_NAMESPACES): \"{}\" is no namespace's name", space));
+  return spaces;
 }
 
 Result<void> check_paths(const Config& config) {
@@ -62,6 +73,18 @@ Result<void> check_paths(const Config& config) {
 
 }  // namespace
 
+std::vector<std::string> Config::namespaces() const {
+  std::vector<std::string> all{driver_namespace};
+  for (const std::string& space : additional_namespaces)
+    if (std::ranges::find(all, space) == all.end()) all.push_back(space);
+  return all;
+}
+
+std::string Config::capability() const {
+  std::string path(imex::fabric_management_path);
+  return simulated ? container_driver_root + path : path;
+}
+
 std::string Config::plugin_directory() const {
   return plugins_directory + "/" + std::string(driver_name);
 }
@@ -78,6 +101,7 @@ Result<Config> read_config(const Args& args, const Environment& environment) {
     return refuse(
         fmt::format("--node-name (NODE_NAME) is \"{}\", which is no node name", config.node_name));
   config.driver_namespace = args.text("namespace");
+  TRY(config.additional_namespaces, check_namespaces(args.list("additional-namespaces")));
   config.http_endpoint = args.text("http-endpoint");
   config.metrics_path = args.text("metrics-path");
   config.cdi_root = args.text("cdi-root");

@@ -7,14 +7,16 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 namespace nvdra::roles::kubelet_plugin {
 
 struct Config {
   std::string node_name;
   std::string driver_namespace;
-  std::string http_endpoint;  // "" = off
-  std::string metrics_path;   // "" = off
+  std::vector<std::string> additional_namespaces;  // where the driver's DaemonSets may be as well
+  std::string http_endpoint;                       // "" = off
+  std::string metrics_path;                        // "" = off
   std::string cdi_root;
   std::string driver_root;            // on the host
   std::string container_driver_root;  // the same as this process sees it
@@ -30,6 +32,10 @@ struct Config {
   FeatureGates gates;
   std::string kubeconfig;
 
+  // The driver's own namespace, then the additional ones.
+  std::vector<std::string> namespaces() const;
+  // The management capability's file; in a simulation below the driver root.
+  std::string capability() const;
   // <plugins directory>/compute-domain.nvidia.com
   std::string plugin_directory() const;
 };

@@ -6,7 +6,11 @@
 #include "imex/channel.hpp"
 #include "imex/device_major.hpp"
 
+#include <fmt/format.h>
 #include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <ranges>
 
 namespace nvdra::roles::kubelet_plugin {
 namespace {
@@ -20,35 +24,93 @@ cdi::DeviceNode node_of(const imex::Channel& channel) {
   return node;
 }
 
+std::vector<cdi::DeviceNode> channel_nodes(unsigned from, unsigned to, std::uint32_t major) {
+  auto numbers = std::views::iota(from, to);
+  std::vector<cdi::DeviceNode> nodes(numbers.size());
+  std::ranges::transform(numbers, nodes.begin(),
+                         [&](unsigned n) { return node_of(imex::channel(n, major)); });
+  return nodes;
+}
+
+Result<void> add_channels(cdi::Spec& spec, const ClaimUid& claim, const ConfigGroup& group,
+                          const Roots& roots, bool all_allowed) {
+  TRY(std::uint32_t major, imex::read_device_major(roots.proc_devices, imex::channel_class));
+  bool all = all_allowed && std::get<ChannelConfig>(group.config).all();
+  for (const dra::AllocatedDevice& allocated : group.devices) {
+    unsigned own = *imex::channel_number(allocated.device);
+    cdi::Device device{cdi::claim_device(claim, allocated.device)};
+    device.edits.device_nodes =
+        all ? channel_nodes(0, imex::channel_count, major) : channel_nodes(own, own + 1, major);
+    spec.devices.push_back(std::move(device));
+  }
+  return ok();
+}
+
+Result<cdi::DeviceNode> management_node(const Roots& roots) {
+  TRY(std::uint32_t major, imex::read_device_major(roots.proc_devices, imex::capability_class));
+  TRY(imex::Capability capability, imex::read_capability(roots.capability));
+  cdi::DeviceNode node;
+  node.path = imex::capability_device_path(capability.minor);
+  node.major = major;
+  node.minor = capability.minor;
+  node.file_mode = capability.mode;
+  return node;
+}
+
+Result<cdi::ContainerEdits> daemon_edits(const ConfigGroup& group, const Roots& roots,
+                                         const ClaimSetting& setting) {
+  const DomainUid& uid = group.domain();
+  auto domain = setting.domains.find(uid);
+  if (domain == setting.domains.end())
+    return refuse(fmt::format("ComputeDomain with UID {} is not known", uid.value));
+  cdi::ContainerEdits edits;
+  edits.env = {"CLIQUE_ID=" + setting.clique.value, "COMPUTE_DOMAIN_UUID=" + uid.value,
+               "COMPUTE_DOMAIN_NAME=" + domain->second.name,
+               "COMPUTE_DOMAIN_NAMESPACE=" + domain->second.space};
+  if (!setting.clique.empty()) {
+    TRY(cdi::DeviceNode node, management_node(roots));
+    edits.device_nodes.push_back(std::move(node));
+  }
+  return edits;
+}
+
 }  // namespace
 
-Result<cdi::Spec> channel_spec(const ClaimUid& claim, const std::vector<ConfigGroup>& groups,
-                               const Roots& roots, bool all_allowed) {
-  TRY(std::uint32_t major, imex::read_device_major(roots.proc_devices, imex::channel_class));
+Result<cdi::Spec> claim_spec(const ClaimUid& claim, const std::vector<ConfigGroup>& groups,
+                             const Roots& roots, const ClaimSetting& setting) {
   cdi::Spec spec{std::string(cdi::claim_kind)};
+  std::map<std::string, cdi::Mount> directories;  // these are the host's paths already
   for (const ConfigGroup& group : groups) {
-    const auto* config = std::get_if<ChannelConfig>(&group.config);
-    if (!config) continue;
+    if (group.is_channel()) {
+      if (!setting.clique.empty()) {
+        TRY_VOID(add_channels(spec, claim, group, roots, setting.all_allowed));
+      }
+      continue;
+    }
+    TRY(cdi::ContainerEdits edits, daemon_edits(group, roots, setting));
     for (const dra::AllocatedDevice& allocated : group.devices) {
-      cdi::Device device{cdi::claim_device(claim, allocated.device)};
-      unsigned own = *imex::channel_number(allocated.device);
-      bool all = all_allowed && config->all();
-      for (unsigned n = all ? 0 : own; n < (all ? imex::channel_count : own + 1); ++n)
-        device.edits.device_nodes.push_back(node_of(imex::channel(n, major)));
-      spec.devices.push_back(std::move(device));
+      spec.devices.push_back({cdi::claim_device(claim, allocated.device), edits});
+      directories[spec.devices.back().name] = {
+          setting.domains_directory + "/" + group.domain().value,
+          "/imexd",
+          {"rw", "nosuid", "nodev", "bind"}};
     }
   }
-  return cdi::with_host_paths(std::move(spec), roots.container, roots.host);
+  spec = cdi::with_host_paths(std::move(spec), roots.container, roots.host);
+  for (cdi::Device& device : spec.devices)
+    if (auto found = directories.find(device.name); found != directories.end())
+      device.edits.mounts.push_back(found->second);
+  return spec;
 }
 
 std::vector<dra::DeviceGroup> prepared_groups(const ClaimUid& claim,
-                                              const std::vector<ConfigGroup>& groups,
-                                              bool with_edits) {
+                                              const std::vector<ConfigGroup>& groups, bool fabric) {
   std::vector<dra::DeviceGroup> prepared;
   for (const ConfigGroup& group : groups) {
     dra::DeviceGroup out;
     out.type = group.is_channel() ? "channel" : "daemon";
     out.domain = group.domain();
+    bool with_edits = fabric || !group.is_channel();
     for (const dra::AllocatedDevice& allocated : group.devices) {
       DeviceName name = *parse_device_name(allocated.device);
       dra::PreparedDevice device{{allocated.request}, allocated.pool, allocated.device, {}};

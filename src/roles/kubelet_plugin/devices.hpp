@@ -1,9 +1,12 @@
-// What this node can give: channel numbers → CDI files.
+// What this node can give: channels and daemons → CDI files.
 #pragma once
 
 #include "cdi/spec.hpp"
 #include "dra/checkpoint.hpp"
+#include "imex/capability.hpp"
 #include "roles/kubelet_plugin/allocation.hpp"
+
+#include <map>
 
 namespace nvdra::roles::kubelet_plugin {
 
@@ -11,18 +14,33 @@ struct Roots {
   std::string container;     // the driver root as this process sees it
   std::string host;          // and as the host has it
   std::string proc_devices;  // /proc/devices, or ALT_PROC_DEVICES_PATH
+  // The capability file of the fabric's management; in a simulation below the driver root.
+  std::string capability = std::string(imex::fabric_management_path);
 };
 
-// The CDI file of a claim whose channel groups are `groups`, all 2048 channels for allocationMode
-// All where `all_allowed`. An error when /proc/devices lacks the class (reports 14): nothing is
-// written.
-Result<cdi::Spec> channel_spec(const ClaimUid& claim, const std::vector<ConfigGroup>& groups,
-                               const Roots& roots, bool all_allowed);
+// Namespace and name of a ComputeDomain.
+struct DomainName {
+  std::string space;
+  std::string name;
+};
 
-// The checkpoint's record of the same groups. Without edits (a node without fabric) the devices
-// have no CDI ids.
+// What the CDI file of a claim depends on besides the claim; all by value, so that it can be kept.
+struct ClaimSetting {
+  CliqueId clique;                          // of the node; empty = no fabric
+  bool all_allowed = false;                 // allocationMode All has an effect
+  std::map<DomainUid, DomainName> domains;  // of the daemon groups
+  std::string domains_directory;            // on the host: <it>/<uid> becomes /imexd
+};
+
+// The CDI file of a claim (node-side.md 8.3). On a fabric node: the channels, all 2048 for
+// allocationMode All where that is allowed, and the management capability of daemons. On any node:
+// a daemon's environment and directory. No devices: no file is needed. An error when /proc/devices
+// lacks a class or the capability file is missing (reports 14): nothing is to be written then.
+Result<cdi::Spec> claim_spec(const ClaimUid& claim, const std::vector<ConfigGroup>& groups,
+                             const Roots& roots, const ClaimSetting& setting);
+
+// The checkpoint's record of the same groups. Without fabric the channels have no CDI ids.
 std::vector<dra::DeviceGroup> prepared_groups(const ClaimUid& claim,
-                                              const std::vector<ConfigGroup>& groups,
-                                              bool with_edits);
+                                              const std::vector<ConfigGroup>& groups, bool fabric);
 
 }  // namespace nvdra::roles::kubelet_plugin

@@ -32,8 +32,25 @@ k8s::ObjectPtr Domains::cached(const std::string& uid) const {
   return found.empty() ? nullptr : found.front();
 }
 
+std::string Domains::text_of(const DomainUid& uid) const {
+  k8s::ObjectPtr known = cached(uid.value);
+  return known ? known->key().text() : uid.value;
+}
+
 Async<Attempt<k8s::ObjectPtr>> Domains::require(std::string uid, std::string space) {
   if (k8s::ObjectPtr known = cached(uid)) co_return in_namespace(known, space);
+  Attempt<k8s::ObjectPtr> found = co_await look_up(std::move(uid), std::move(space));
+  co_return found;
+}
+
+Async<Attempt<k8s::ObjectPtr>> Domains::require_anywhere(std::string uid) {
+  if (k8s::ObjectPtr known = cached(uid)) co_return known;
+  Attempt<k8s::ObjectPtr> found = co_await look_up(std::move(uid), "");
+  co_return found;
+}
+
+// At the server; in every namespace if `space` is empty.
+Async<Attempt<k8s::ObjectPtr>> Domains::look_up(std::string uid, std::string space) {
   if (!informer_.store.ready()) {
     std::string why = informer_.trouble();
     co_return retry("the ComputeDomains are not known yet: " + why);
@@ -42,10 +59,12 @@ Async<Attempt<k8s::ObjectPtr>> Domains::require(std::string uid, std::string spa
   if (!listed) co_return retry("cannot look up the ComputeDomain: " + listed.error().text());
   for (const k8s::Object& object : listed->items)
     if (object.uid() == uid) co_return std::make_shared<const k8s::Object>(object);
+  if (space.empty())
+    co_return permanent(
+        fmt::format("ComputeDomain with UID {} was not found: it has been deleted", uid));
   co_return permanent(
       fmt::format("ComputeDomain with UID {} was not found in namespace \"{}\": it was deleted, or "
-                  "the claim is in "
-                  "another namespace",
+                  "the claim is in another namespace",
                   uid, space));
 }
 

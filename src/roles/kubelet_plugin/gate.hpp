@@ -16,8 +16,17 @@ public:
   virtual ~Gate() = default;
   // nullopt: ready. The trouble names what was asked, what was seen and what to check.
   virtual Async<std::optional<Trouble>> closed(DomainUid domain) = 0;
-  // Returns when the answer may have changed since it was asked last; the caller bounds it.
-  virtual Async<Result<void>> wait_change() = 0;
+  // Returns when the answer may have changed since it was asked last; the caller bounds it. `seen`
+  // is the count of the node's news from before that question.
+  virtual Async<Result<void>> wait_change(std::uint64_t seen) = 0;
+  // Runs beside a claim that is held for `domain`: keeps the answer fresh. Ends with an error or by
+  // cancellation only; called only if follows().
+  virtual bool follows() const { return false; }
+  virtual Async<Result<void>> follow(DomainUid domain);
 };
+
+inline Async<Result<void>> Gate::follow(DomainUid) {
+  co_return ok();
+}
 
 }  // namespace nvdra::roles::kubelet_plugin

@@ -9,7 +9,7 @@ Async<std::optional<Trouble>> HostGate::closed(DomainUid) {
                   imex::tell(state, socket_.service()).sentence());
 }
 
-Async<Result<void>> HostGate::wait_change() {
+Async<Result<void>> HostGate::wait_change(std::uint64_t) {
   Result<void> changed = co_await socket_.wait_change();
   co_return changed;
 }

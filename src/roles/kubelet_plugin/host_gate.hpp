@@ -12,7 +12,7 @@ public:
   explicit HostGate(imex::HostSocket& socket) : socket_(socket) {}
 
   Async<std::optional<Trouble>> closed(DomainUid domain) override;
-  Async<Result<void>> wait_change() override;
+  Async<Result<void>> wait_change(std::uint64_t seen) override;
 
 private:
   imex::HostSocket& socket_;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <set>
 
@@ -127,6 +128,24 @@ ClaimUid channel_holder(const dra::Checkpoint& checkpoint, std::int64_t number,
         if (device.kind == dra::CheckpointDevice::Kind::channel && device.id == number) return uid;
   }
   return {};
+}
+
+DomainUid channel_domain(const dra::CheckpointClaim& entry) {
+  for (const dra::DeviceGroup& group : entry.groups)
+    if (group.type == "channel" && validate_domain_id(group.domain.value)) return group.domain;
+  Attempt<std::vector<ConfigGroup>> read = read_allocation(entry.status, Decoding::lenient);
+  if (trouble_of(read)) return {};
+  for (const ConfigGroup& group : std::get<std::vector<ConfigGroup>>(read))
+    if (group.is_channel() && validate_domain_id(group.domain().value)) return group.domain();
+  return {};
+}
+
+bool needs_node(const dra::Checkpoint& checkpoint, const DomainUid& domain, const ClaimUid& but) {
+  return std::ranges::any_of(checkpoint.entries(), [&](const auto& each) {
+    const auto& [uid, entry] = each;
+    bool counts = uid != but && entry->claim.state != dra::ClaimState::aborted;
+    return counts && channel_domain(entry->claim) == domain;
+  });
 }
 
 }  // namespace nvdra::roles::kubelet_plugin

@@ -51,4 +51,11 @@ std::vector<ClaimUid> expired(const dra::Checkpoint& checkpoint,
 ClaimUid channel_holder(const dra::Checkpoint& checkpoint, std::int64_t number,
                         const ClaimUid& but);
 
+// The domain whose channel the entry holds or asks for; empty: none, or it cannot be read.
+DomainUid channel_domain(const dra::CheckpointClaim& entry);
+
+// Whether a claim other than `but` (empty: any) keeps this node working for `domain`: started or
+// completed, with a channel of it.
+bool needs_node(const dra::Checkpoint& checkpoint, const DomainUid& domain, const ClaimUid& but);
+
 }  // namespace nvdra::roles::kubelet_plugin

@@ -57,6 +57,15 @@ void Metrics::count_devices(const dra::Checkpoint& checkpoint) {
   daemons_->set(daemons);
 }
 
+void Metrics::watch_fabric(std::function<int()> changes, std::function<bool()> mixed) {
+  registry_.counter("nvdra_fabric_clique_changes_total",
+                    "How often this node's fabric clique has become another one.", {},
+                    [changes = std::move(changes)] { return static_cast<double>(changes()); });
+  registry_.gauge("nvdra_fabric_mixed",
+                  "1 while some GPUs of this node are in no fabric clique and others are.", {},
+                  [mixed = std::move(mixed)] { return mixed() ? 1.0 : 0.0; });
+}
+
 Metrics::Running::Running(Metrics& metrics, Operation operation)
     : metrics_(metrics), operation_(operation), begun_(metrics.time_.now()) {
   metrics_.series(operation_).in_flight->add(1);

@@ -5,6 +5,7 @@
 #include "base/time.hpp"
 #include "dra/checkpoint.hpp"
 
+#include <functional>
 #include <string>
 
 namespace nvdra::roles::kubelet_plugin {
@@ -35,6 +36,9 @@ public:
   void prepare_failed() { prepare_errors_->add(); }
   void unprepare_failed() { unprepare_errors_->add(); }
   void count_devices(const dra::Checkpoint& checkpoint);
+
+  // nvdra_fabric_clique_changes_total and nvdra_fabric_mixed, asked at every scrape.
+  void watch_fabric(std::function<int()> changes, std::function<bool()> mixed);
 
   nvdra::Metrics& registry() { return registry_; }
 

@@ -2,6 +2,7 @@
 
 #include "base/log.hpp"
 #include "base/try.hpp"
+#include "imex/driver_version.hpp"
 #include "imex/nvlink.hpp"
 
 namespace nvdra::roles::kubelet_plugin {
@@ -30,6 +31,7 @@ Async<void> NodeFacts::refresh() {
   Result<imex::Fabric> fabric = imex::Fabric{};
   if (asked) {
     gpus_ = *std::move(asked);
+    judge_driver();
     fabric = judge();
   } else {
     fabric = std::move(asked).failure();
@@ -49,7 +51,7 @@ void NodeFacts::take(const imex::Fabric& fabric) {
   bool first = !clique_.has_value();
   if (first)
     for (const std::string& note : fabric.notes) LOG_INFO(0, log::Plain{note});
-  if (!fabric.mixed.empty() && (first || !trouble_.empty())) LOG_WARNING(fabric.mixed);
+  take_mixed(fabric.mixed);
   bool lost = clique_ && !clique_->empty() && fabric.clique.empty();
   if (lost) {
     std::string why =
@@ -61,13 +63,46 @@ void NodeFacts::take(const imex::Fabric& fabric) {
     news_.notify();
     return;
   }
-  if (clique_ && *clique_ != fabric.clique)
+  if (clique_ && *clique_ != fabric.clique) {
     LOG_WARNING("The fabric clique has changed",
                 {{"before", clique_->value}, {"now", fabric.clique.value}});
+    ++clique_changes_;
+    if (tell_)
+      tell_("FabricCliqueChanged",
+            "this node was in clique " + (clique_->empty() ? "(none)" : clique_->value) +
+                " and is in clique " + fabric.clique.value +
+                " now: IMEX daemons that run here serve the former one; delete their pods, so that "
+                "new ones join the node's clique");
+  }
   bool changed = !clique_ || *clique_ != fabric.clique || !trouble_.empty();
   clique_ = fabric.clique;
   trouble_.clear();
   if (changed) news_.notify();
+}
+
+void NodeFacts::take_mixed(const std::string& mixed) {
+  if (mixed == mixed_) return;
+  mixed_ = mixed;
+  if (mixed.empty()) {
+    LOG_INFO(0, log::Plain{"All GPUs of this node are in its fabric clique"});
+    return;
+  }
+  LOG_WARNING(mixed);
+  if (tell_) tell_("FabricMixed", mixed);
+}
+
+void NodeFacts::judge_driver() {
+  std::string version = driver_version();
+  if (!check_driver_ || version.empty() || version == judged_version_) return;
+  judged_version_ = version;
+  std::string before = std::exchange(refusal_, driver_refusal(version));
+  if (refusal_.empty()) {
+    LOG_INFO(0, log::Plain{"driver version validation passed: " + version});
+  } else {
+    LOG_ERROR("driver version validation failed", {{"version", version}, {"err", refusal_}});
+    if (tell_) tell_("DriverTooOld", refusal_);
+  }
+  if (before != refusal_) news_.notify();
 }
 
 Async<Result<void>> NodeFacts::run() {
@@ -75,6 +110,15 @@ Async<Result<void>> NodeFacts::run() {
     co_await time_.sleep(trouble_.empty() ? when_known : while_unknown);
     co_await refresh();
   }
+}
+
+std::string driver_refusal(const std::string& version) {
+  Result<imex::DriverVersion> own = imex::parse_driver_version(version);
+  Result<imex::DriverVersion> oldest = imex::parse_driver_version(imex::host_names_since);
+  if (!own || !oldest || *own >= *oldest) return {};
+  return "the GPU driver of this node is " + version + ", and IMEX domains with DNS names need " +
+         std::string(imex::host_names_since) +
+         " or later: update the driver, or set featureGates.IMEXDaemonsWithDNSNames=false";
 }
 
 }  // namespace nvdra::roles::kubelet_plugin

@@ -8,6 +8,7 @@
 #include "imex/fabric.hpp"
 #include "imex/nvidia_smi.hpp"
 
+#include <functional>
 #include <optional>
 
 namespace nvdra::roles::kubelet_plugin {
@@ -28,9 +29,26 @@ public:
   // Why clique() is unset or out of date, one sentence; "" when all is well.
   const std::string& trouble() const { return trouble_; }
   const std::vector<imex::Gpu>& gpus() const { return gpus_; }
+  // Of the running driver, "" = not known (yet).
+  std::string driver_version() const { return gpus_.empty() ? "" : gpus_.front().driver_version; }
+  // Why this node's driver cannot serve driverManaged domains, one sentence; "" = it can
+  // (node-side.md 3.6.4). Only with `check_driver`.
+  const std::string& refusal() const { return refusal_; }
+  // GPUs without clique on a node that has one (18.1 no. 23), one sentence; "" = none.
+  const std::string& mixed() const { return mixed_; }
+  // How often the clique has become another one since start (18.1 no. 22).
+  int clique_changes() const { return clique_changes_; }
+
+  // Whether the driver must know host names: not in hostManaged, not without the gate for them.
+  void check_driver(bool wanted) { check_driver_ = wanted; }
+  // Told what the node's users should see: a reason in CamelCase and a sentence.
+  using Tell = std::function<void(std::string reason, std::string message)>;
+  void on_finding(Tell tell) { tell_ = std::move(tell); }
 
 private:
   void take(const imex::Fabric& fabric);
+  void take_mixed(const std::string& mixed);
+  void judge_driver();
   Result<imex::Fabric> judge() const;
 
   imex::DriverRoot root_;
@@ -40,6 +58,16 @@ private:
   std::optional<CliqueId> clique_;
   std::string trouble_ = "the GPUs have not been asked yet";
   std::vector<imex::Gpu> gpus_;
+  bool check_driver_ = false;
+  std::string refusal_;
+  std::string judged_version_;
+  std::string mixed_;
+  int clique_changes_ = 0;
+  Tell tell_;
 };
+
+// The sentence for refusal(), or "": the driver is too old for host names in the nodes file of
+// nvidia-imex. Pure. A version that cannot be read is no reason to refuse.
+std::string driver_refusal(const std::string& version);
 
 }  // namespace nvdra::roles::kubelet_plugin

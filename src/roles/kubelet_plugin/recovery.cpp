@@ -61,11 +61,11 @@ Async<Result<Loaded>> load_checkpoint(dra::CheckpointStore& checkpoint, cdi::Spe
     return ok();
   });
   if (!written) co_return std::move(written).failure();
-  loaded.dropped = adopted.dropped.size();
+  loaded.dropped = std::move(adopted.dropped);
   if (adopted.boot == dra::Boot::other) {
     LOG_INFO(0, "The node has rebooted: the checkpoint is invalidated",
-             {{"claims", loaded.dropped}});
-    remove_files(cdi, adopted.dropped);
+             {{"claims", loaded.dropped.size()}});
+    remove_files(cdi, loaded.dropped);
   }
   co_return loaded;
 }

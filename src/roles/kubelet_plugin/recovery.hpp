@@ -9,10 +9,11 @@ namespace nvdra::roles::kubelet_plugin {
 
 // Loads the checkpoint. A corrupt one is set aside under another name, and `set_aside` says which
 // and why; the node goes on with an empty one. Entries of another boot are dropped and their CDI
-// files removed. Errors: the disk.
+// files removed; what else they had done is undone by the clean-up, or done again by the kubelet's
+// next prepare (18.1 no. 18). Errors: the disk.
 struct Loaded {
-  std::string set_aside;  // "" or a sentence
-  std::size_t dropped = 0;
+  std::string set_aside;             // "" or a sentence
+  dra::Checkpoint::Entries dropped;  // of another boot
 };
 Async<Result<Loaded>> load_checkpoint(dra::CheckpointStore& checkpoint, cdi::SpecDir& cdi,
                                       std::string boot_id);

@@ -15,6 +15,7 @@
 #include "roles/kubelet_plugin/clean_up.hpp"
 #include "roles/kubelet_plugin/clique_label.hpp"
 #include "roles/kubelet_plugin/config.hpp"
+#include "roles/kubelet_plugin/domain_gate.hpp"
 #include "roles/kubelet_plugin/driver_params.hpp"
 #include "roles/kubelet_plugin/health.hpp"
 #include "roles/kubelet_plugin/host_gate.hpp"
@@ -67,7 +68,14 @@ public:
         facts_({config.container_driver_root, config.driver_root}, config.gates, world.time, news_),
         socket_({{config.container_driver_root, config.driver_root}, config.host_socket},
                 world.time),
-        gate_(socket_),
+        host_gate_(socket_),
+        domain_gate_({client, world.time, domains_, facts_, news_},
+                     {.node = NodeName(config.node_name),
+                      .namespaces = config.namespaces(),
+                      .cliques = config.gates.enabled("ComputeDomainCliques")}),
+        node_label_(executor(), client, world.time, NodeName(config.node_name), news_),
+        directories_(directory_.get(), config.plugin_directory()),
+        base_(cdi_, roots(config)),
         events_(executor(), client, world.time, "compute-domain-kubelet-plugin", config.node_name),
         driver_(parts(), driver_config(config)),
         clean_up_(parts(), driver_, real_random()),
@@ -79,12 +87,19 @@ public:
                 {std::string(driver_name), config.plugin_directory(), config.registrar_directory}),
         health_server_(world.loop, server_.service_path(), server_.registrar_path()) {
     domains_.store().on_change([this](const auto&, const auto&) { news_.notify(); });
+    facts_.check_driver(driver_managed() && config.gates.enabled("IMEXDaemonsWithDNSNames"));
+    facts_.on_finding([this](std::string reason, std::string message) {
+      tell_node(std::move(reason), std::move(message));
+    });
+    metrics_.watch_fabric([this] { return facts_.clique_changes(); },
+                          [this] { return !facts_.mixed().empty(); });
   }
 
   // Start order and stop order: docs/architecture.md.
   Async<Result<void>> run() {
     CO_TRY(std::string boot_id, dra::read_boot_id());
     CO_TRY(Loaded loaded, co_await load_checkpoint(checkpoint_, cdi_, std::move(boot_id)));
+    clean_up_.spare(std::move(loaded.dropped));
     metrics_.count_devices(checkpoint_.current());
 
     TaskGroup tasks(executor());
@@ -100,14 +115,29 @@ private:
   asio::any_io_executor executor() { return world_.loop.get_executor(); }
 
   DriverParts parts() {
-    return {executor(), world_.time, client_,  checkpoint_, cdi_,    domains_,
-            facts_,     gate_,       metrics_, news_,       &events_};
+    Gate& gate = driver_managed() ? static_cast<Gate&>(domain_gate_) : host_gate_;
+    DriverParts parts{executor(), world_.time, client_,  checkpoint_, cdi_,    domains_,
+                      facts_,     gate,        metrics_, news_,       &events_};
+    if (!driver_managed()) return parts;
+    parts.label = &node_label_;
+    parts.directories = &directories_;
+    parts.base = &base_;
+    return parts;
+  }
+
+  bool driver_managed() const { return config_.mode == ImexMode::driver_managed; }
+
+  static Roots roots(const Config& config) {
+    return {config.container_driver_root, config.driver_root, config.proc_devices,
+            config.capability()};
   }
 
   static DriverConfig driver_config(const Config& config) {
     DriverConfig driver;
     driver.mode = config.mode;
-    driver.roots = {config.container_driver_root, config.driver_root, config.proc_devices};
+    driver.roots = roots(config);
+    driver.node = NodeName(config.node_name);
+    driver.namespaces = config.namespaces();
     return driver;
   }
 
@@ -130,6 +160,7 @@ private:
     }
     if (config_.health_port >= 0) start_health();
     tasks.spawn("watch computedomains", domains_.run());
+    if (driver_managed()) tasks.spawn("watch the node", node_label_.run());
     tasks.spawn("events", events_.run());
     tasks.spawn("fabric", watch_fabric());
     tasks.spawn("clique label", label_.run());
@@ -153,6 +184,12 @@ private:
 
   Async<Result<void>> watch_fabric() {
     co_await facts_.refresh();
+    if (driver_managed()) {
+      Result<void> written = base_.refresh(facts_.driver_version(), false);
+      if (!written)
+        LOG_WARNING("Cannot write the CDI file of the driver, daemon claims will try again",
+                    {{"err", written.error().text()}});
+    }
     Result<void> ended = co_await facts_.run();
     co_return ended;
   }
@@ -173,7 +210,7 @@ private:
     driver_.set_resource_version(version);
     clean_up_.set_resource_version(version);
     if (!set_aside.empty()) {
-      co_await tell_node(set_aside);
+      tell_node("CheckpointCorrupted", set_aside);
       bool rebuilt = false;
       while (!rebuilt) {
         Result<std::size_t> entered =
@@ -191,11 +228,11 @@ private:
     co_return ended;
   }
 
-  Async<void> tell_node(std::string message) {
-    Result<k8s::Object> node = co_await client_.get(nodes(), {"", config_.node_name});
-    std::string uid = node ? std::string(node->uid()) : config_.node_name;
-    events_.record(k8s::EventType::warning, {"v1", "Node", {"", config_.node_name}, uid},
-                   "CheckpointCorrupted", std::move(message));
+  // The name as UID: so kubelets write, and kubectl describe looks.
+  void tell_node(std::string reason, std::string message) {
+    events_.record(k8s::EventType::warning,
+                   {"v1", "Node", {"", config_.node_name}, config_.node_name}, std::move(reason),
+                   std::move(message));
   }
 
   World world_;
@@ -209,7 +246,11 @@ private:
   Domains domains_;
   NodeFacts facts_;
   imex::HostSocket socket_;
-  HostGate gate_;
+  HostGate host_gate_;
+  DomainGate domain_gate_;
+  NodeLabel node_label_;
+  DomainDirectories directories_;
+  BaseSpec base_;
   k8s::EventRecorder events_;
   Driver driver_;
   CleanUp clean_up_;
@@ -256,12 +297,6 @@ int run(std::span<const std::string> arguments, const Environment& environment) 
   const Args& args = std::get<Args>(read);
   Result<Config> config = read_config(args, environment);
   if (!config) return report_error(config.error().text(), exit_usage);
-  if (config->mode == ImexMode::driver_managed)
-    return report_error(
-        "IMEX mode driverManaged is not built yet: use --imex-mode hostManaged (IMEX_MODE) with "
-        "the "
-        "feature gate HostManagedIMEXDaemon=true",
-        exit_failed);
   LOG_INFO(0, log::Plain{startup_dump(args, config->gates)});
   return run_main_loop([&](World world) { return serve(world, *config); }, "main.RunPlugin");
 }

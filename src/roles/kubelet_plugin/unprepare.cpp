@@ -26,7 +26,16 @@ Async<Result<void>> Driver::unprepare(dra::ClaimRef claim, dra::Deadline deadlin
   co_return ok();
 }
 
-// The file goes first: if that fails, the entry still knows of it (18.1 no. 17).
+// The node label goes with the last claim of its domain.
+Async<Result<void>> Driver::release_node(ClaimUid uid, DomainUid domain) {
+  if (!parts_.label || domain.empty()) co_return ok();
+  Result<void> removed = co_await parts_.label->remove(
+      domain, [&] { return needs_node(parts_.checkpoint.current(), domain, uid); });
+  if (!removed) co_return std::move(removed).failure().during("remove the node label");
+  co_return ok();
+}
+
+// Label and file go first: if that fails, the entry still knows of them (18.1 no. 17, report 38).
 Async<Result<void>> Driver::undo(dra::ClaimRef claim) {
   Turns::Turn turn = co_await turns_.take(claim.uid);
   Result<void> refreshed = parts_.checkpoint.refresh();
@@ -37,6 +46,11 @@ Async<Result<void>> Driver::undo(dra::ClaimRef claim) {
     LOG_INFO(2, log::Plain{fmt::format("Unprepare noop: claim in PrepareAborted state: {}",
                                        claim.text())});
     co_return ok();
+  }
+  if (entry && what != Undo::nothing) {
+    DomainUid domain = channel_domain(*entry);
+    Result<void> released = co_await release_node(claim.uid, std::move(domain));
+    if (!released) co_return std::move(released).failure();
   }
   Result<void> removed = parts_.cdi.remove(cdi::claim_file(claim.uid));
   if (!removed) co_return std::move(removed).failure();

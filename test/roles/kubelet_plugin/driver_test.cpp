@@ -52,8 +52,8 @@ public:
     if (open_) co_return std::nullopt;
     co_return retry("the service says INITIALIZING");
   }
-  Async<Result<void>> wait_change() override {
-    co_await news_.wait(news_.count());
+  Async<Result<void>> wait_change(std::uint64_t seen) override {
+    co_await news_.wait(seen);
     co_return ok();
   }
   int asked = 0;
