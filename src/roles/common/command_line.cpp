@@ -29,17 +29,18 @@ int report_error(std::string_view text, int status) {
 
 std::variant<Args, int> read_command_line(const CommandLine& line,
                                           std::span<const std::string> arguments,
-                                          const Environment& environment) {
+                                          const Environment& environment,
+                                          std::vector<std::string>* words) {
   if (asks_for(arguments, "--help", "-h")) {
-    print(line.program + ": " + line.summary + "\n\nusage: " + line.program + " [FLAGS]\n\n" +
-          flags_help(line.flags));
+    print(line.program + ": " + line.summary + "\n\nusage: " + line.program + " " + line.usage +
+          "\n\n" + flags_help(line.flags));
     return 0;
   }
   if (asks_for(arguments, "--version", "-version")) {
     print(version_text(line.version_program));
     return 0;
   }
-  Result<Args> args = parse_args(line.flags, arguments, environment);
+  Result<Args> args = parse_args(line.flags, arguments, environment, words);
   if (!args) return report_error(args.error().text(), exit_usage);
   Result<void> logging = apply_logging(*args);
   if (!logging) return report_error(logging.error().text(), exit_usage);

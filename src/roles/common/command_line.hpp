@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace nvdra::roles {
 
@@ -17,13 +18,16 @@ struct CommandLine {
   std::string version_program;  // what --version calls it: "compute-domain-controller"
   std::string summary;          // one sentence for --help
   std::span<const Flag> flags;
+  std::string usage = "[FLAGS]";  // what follows the program's name
 };
 
 // The flags' values with logging configured; or the exit status, when help or the version was asked
-// for (0, on stdout) or something is wrong (2, one line "Error: …" on stderr).
+// for (0, on stdout) or something is wrong (2, one line "Error: …" on stderr). Arguments that are
+// no flags go to `words`; without it they are refused.
 std::variant<Args, int> read_command_line(const CommandLine& line,
                                           std::span<const std::string> arguments,
-                                          const Environment& environment);
+                                          const Environment& environment,
+                                          std::vector<std::string>* words = nullptr);
 
 // Prints "Error: <text>" on stderr and returns `status`.
 int report_error(std::string_view text, int status);
