@@ -1,6 +1,7 @@
 #include "cdi/read.hpp"
 
 #include "base/try.hpp"
+#include "base/utf8.hpp"
 #include "cdi/names.hpp"
 
 #include <fmt/format.h>
@@ -118,6 +119,8 @@ Spec spec(const YAML::Node& map) {
 }  // namespace
 
 Result<Spec> parse(std::string_view text) try {
+  if (const std::size_t bad = first_not_utf8(text); bad != std::string_view::npos)
+    return refuse(fmt::format("the CDI file is no UTF-8 text: see byte {}", bad + 1));
   return spec(YAML::Load(std::string(text)));
 } catch (const Bad& bad) {
   return refuse(fmt::format("line {} of the CDI file: {}", bad.mark.line + 1, bad.what));

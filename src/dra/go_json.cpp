@@ -1,31 +1,11 @@
 #include "dra/go_json.hpp"
 
+#include "base/utf8.hpp"
+
 #include <fmt/format.h>
 
 namespace nvdra::dra {
 namespace {
-
-// The length of the well-formed UTF-8 sequence at the start of `text`, 0 if there is none.
-std::size_t sequence_length(std::string_view text) {
-  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  auto follows = [&](std::size_t i) { return i < text.size() && (byte(i) & 0xC0u) == 0x80u; };
-  unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead <= 0xDF) return follows(1) ? 2 : 0;
-  if (lead >= 0xE0 && lead <= 0xEF) {
-    if (!follows(1) || !follows(2)) return 0;
-    if (lead == 0xE0 && byte(1) < 0xA0) return 0;  // too long a spelling
-    if (lead == 0xED && byte(1) > 0x9F) return 0;  // a surrogate
-    return 3;
-  }
-  if (lead >= 0xF0 && lead <= 0xF4) {
-    if (!follows(1) || !follows(2) || !follows(3)) return 0;
-    if (lead == 0xF0 && byte(1) < 0x90) return 0;
-    if (lead == 0xF4 && byte(1) > 0x8F) return 0;
-    return 4;
-  }
-  return 0;
-}
 
 // The escaped spelling of an ASCII character, "" if it stands for itself.
 std::string escaped(char c) {
@@ -131,7 +111,7 @@ void append_quoted(std::string& out, std::string_view text) {
     out += text.substr(i, plain);
     i += plain;
     if (i == text.size()) break;
-    std::size_t length = sequence_length(text.substr(i));
+    std::size_t length = utf8_sequence(text.substr(i));
     std::string_view sequence = text.substr(i, length);
     if (length == 0) {
       out += "\\ufffd";

@@ -5,6 +5,12 @@
 
 namespace nvdra::cdi {
 
+TEST_CASE("a file that is no UTF-8 text is refused with the place", "[cdi][read]") {
+  auto spec = cdi::parse("kind: a\xff/b\n");
+  REQUIRE_FALSE(spec);
+  CHECK(spec.error().text() == "the CDI file is no UTF-8 text: see byte 8");
+}
+
 TEST_CASE("a claim's file tells which devices it holds", "[cdi][read]") {
   const auto spec = parse(golden("channel-roots-differ.yaml"));
   REQUIRE(spec);
