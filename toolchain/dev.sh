@@ -189,7 +189,7 @@ cmd_bench() { # [NAME...]: the figures, each with its command
 cmd_fuzz() { # [TARGET] [SECONDS]: libFuzzer over the parsers
   build="${NVDRA_FUZZ_BUILD:-build-fuzz}"
   configure "$build" -Dlink=dynamic -Db_sanitize=address,undefined -Dfuzzers=true
-  compile
+  compile fuzz
   python3 test/fuzz/run.py "$build" "$@"
 }
 
