@@ -134,6 +134,11 @@ class Cluster:
         """Runs kubectl as administrator."""
         return self.run(self._programs.path("kubectl"), *arguments, **options)
 
+    def start_kubectl(self, *arguments, **options):
+        """kubectl as administrator in the background; options and result are those of subprocess.Popen."""
+        return subprocess.Popen([*self.enter, self._programs.path("kubectl"), *map(str, arguments)],
+                                env=self.environment(), **options)
+
     def helm(self, *arguments, **options):
         """Runs helm as administrator; its caches stay in our folder."""
         return self.run(self._programs.path("helm"), *arguments, **options)

@@ -1,12 +1,13 @@
 """Makes a node look like one with NVIDIA's driver: a driver root, /proc/devices, and the IMEX service.
 
-Contract: GpuNode(node, tools, peers) lays out the driver root at DRIVER_ROOT inside the node, with the
-simulated tools, and a copy of /proc/devices at PROC_DEVICES that also lists NVIDIA's classes; both are
-what the chart's values `nvidiaDriverRoot` and `altProcDevices` take. No driver is behind the device
-numbers: the nodes exist, opening them fails.
+Contract: GpuNode(node, files, peers) lays out the driver root at DRIVER_ROOT inside the node, with the
+simulated tools and the libraries that they need (driver_files.py), and a copy of /proc/devices at
+PROC_DEVICES that also lists NVIDIA's classes; both are what the chart's values `nvidiaDriverRoot` and
+`altProcDevices` take. No driver is behind the device numbers: the nodes exist, opening them fails.
 `service_*()` are what an administrator does with nvidia-imex.service: the service is the program
 nvidia-imex, run inside the driver root with its own configuration. `faults()` makes the tools
-misbehave; its keys are described in src/sandbox/tool_facts.hpp.
+misbehave, also those that already run in a daemon's container; its keys are described in
+src/sandbox/tool_facts.hpp.
 """
 
 import json
@@ -15,40 +16,44 @@ import re
 import shutil
 import signal
 import stat
+import subprocess
 from pathlib import Path
 
+from driver_files import FAULTS, PROGRAMS, VERSION
 from network import node_address
-from process import wait_until
+from process import ProcessError, wait_until
 
 DRIVER_ROOT = "/run/nvidia/driver"
 PROC_DEVICES = "/run/nvidia/devices"
 SOCKET = "/etc/nvidia-imex/imex_ctrl.sock"
 CONFIG = "/etc/nvidia-imex/config.cfg"
 PEERS = "/etc/nvidia-imex/nodes_config.cfg"
-DRIVER_VERSION = "580.95.05"
+DRIVER_VERSION = VERSION
 CLUSTER_UUID = "7c4d1f0e-52a3-4b7e-9a51-0d3f6e2b8c14"
 CLIQUE = 7
-TOOLS = ("nvidia-smi", "nvidia-imex", "nvidia-imex-ctl")
+TOOLS = tuple(PROGRAMS)
 CLASSES = {"nvidia": 195, "nvidiactl": 195, "nvidia-caps": 235, "nvidia-caps-imex-channels": 236,
            "nvidia-uvm": 510}
 DEVICES = {"nvidia0": (195, 0), "nvidia1": (195, 1), "nvidiactl": (195, 255), "nvidia-uvm": (510, 0),
            "null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9)}
-LIBRARIES = "usr/lib/x86_64-linux-gnu"
+LIBRARIES = ("usr/lib/x86_64-linux-gnu", "usr/lib64")  # of Debian and its like, of others
+MOST_FAULTS = 4096  # bytes
 
 
 class GpuNode:
-    """A node with a driver root.
+    """A node with a driver root. Odd and even nodes have their libraries at different places.
 
-    tools: the program nvdra-sandbox, or a folder with nvidia-smi, nvidia-imex and nvidia-imex-ctl.
+    files: DriverFiles.
     peers: how many nodes of the cluster, from node 1 on, stand in the service's list of nodes.
     facts: keys of the tools' node.json that replace ours, for example another `fabric`.
     """
 
-    def __init__(self, node, tools, peers, socket=SOCKET, facts=None):
+    def __init__(self, node, files, peers, socket=SOCKET, facts=None):
         self.node = node
         self.root = node.path(DRIVER_ROOT)
         self.socket = socket
-        self._tools = Path(tools)
+        self.libraries = self.root / LIBRARIES[(node.number - 1) % len(LIBRARIES)]
+        self._files = files
         self._peers = peers
         self._facts = facts or {}
         self._service = node.process("nvidia-imex", [
@@ -56,21 +61,28 @@ class GpuNode:
 
     def lay_out(self):
         """Writes the driver root and the list of devices."""
-        for folder in ("dev", "tmp", "usr/bin", LIBRARIES, "var/log", "run/nvidia-imex", "etc/nvdra-sandbox"):
+        for folder in ("dev", "tmp", "usr/bin", *LIBRARIES, "var/log", "run/nvidia-imex", "etc/nvdra-sandbox"):
             (self.root / folder).mkdir(parents=True, exist_ok=True)
-        (self.root / "var/run").symlink_to("../run")
+        for link, target in (("var/run", "../run"), ("lib", "usr/lib"), ("lib64", "usr/lib64")):
+            (self.root / link).symlink_to(target)
         for tool in TOOLS:
             self.restore_tool(tool)
-        library = self.root / LIBRARIES / f"libnvidia-ml.so.{DRIVER_VERSION}"
-        library.touch()
-        (library.parent / "libnvidia-ml.so.1").symlink_to(library.name)
+        for file in self._files.libraries:
+            self._put_library(file)
+        (self.libraries / FAULTS).write_bytes(_padded({}))
+        for file in (self._files.loader, self._files.c_library):
+            shutil.copy(file, self.root / file.relative_to("/"))
+        self._write("/etc/ld.so.conf", "".join(f"/{folder}\n" for folder in LIBRARIES))
+        self._link_libraries()
         for name, (major, minor) in DEVICES.items():
             os.mknod(self.root / "dev" / name, stat.S_IFCHR | 0o666, os.makedev(major, minor))
             (self.root / "dev" / name).chmod(0o666)
         self._write("/proc/driver/nvidia/capabilities/fabric-imex-mgmt",
                     "DeviceFileMinor: 4323\nDeviceFileMode: 256\n")
         self._write("/proc/driver/nvidia/params", "ImexChannelCount: 2048\nCreateImexChannel0: 0\n")
-        self._write("/etc/nvdra-sandbox/node.json", json.dumps({**self._usual_facts(), **self._facts}))
+        self.write_facts({**self._usual_facts(), **self._facts})
+        (self.root / "etc/nvdra-sandbox/faults.json").symlink_to(Path(
+            "../..", (self.libraries / FAULTS).relative_to(self.root)))
         self._write(PEERS, "".join(f"{node_address(n)}\n" for n in range(1, self._peers + 1)))
         self.configure()
         self.node.path(PROC_DEVICES).write_text(devices_with_driver(Path("/proc/devices").read_text()))
@@ -88,10 +100,17 @@ class GpuNode:
         Keys with a hyphen go in by `**{"nvidia-imex": {"state": "INIT_GPU"}}`. What concerns the
         start of the service takes effect at its next start.
         """
-        path = self.root / "etc/nvdra-sandbox/faults.json"
-        draft = path.with_suffix(".draft")
-        draft.write_text(json.dumps(faults))
-        draft.rename(path)
+        # In place and in one piece: containers have this very file.
+        with open(self.libraries / FAULTS, "r+b", buffering=0) as file:
+            file.write(_padded(faults))
+
+    def read_facts(self):
+        """What the tools say about the node; keys as in src/sandbox/tool_facts.hpp."""
+        return json.loads((self.root / "etc/nvdra-sandbox/node.json").read_text())
+
+    def write_facts(self, facts):
+        """Replaces it, as a reconfigured fabric would; programs that have asked already do not notice."""
+        self._write("/etc/nvdra-sandbox/node.json", json.dumps(facts))
 
     def remove_tool(self, name):
         """Takes a program out of the driver root, as an incomplete installation would."""
@@ -101,9 +120,36 @@ class GpuNode:
         """Puts it (back) in; a path of its own, so that a running one is not disturbed."""
         target = self.root / "usr/bin" / name
         draft = target.with_name(f".{name}")
-        shutil.copy(self._tools / name if self._tools.is_dir() else self._tools, draft)
+        shutil.copy(self._files.programs[name], draft)
         draft.chmod(0o755)
         draft.rename(target)
+
+    def remove_library(self, file):
+        """Takes a library out of the driver root; `file` is its name with the version."""
+        (self.libraries / file).unlink()
+        self._link_libraries()
+
+    def missing_libraries(self):
+        """What remove_library() has taken out."""
+        return [file for file in self._files.libraries if not (self.libraries / file).exists()]
+
+    def restore_library(self, file):
+        """Puts it back in, with the links that an installation makes."""
+        self._put_library(file)
+        self._link_libraries()
+
+    def _put_library(self, file):
+        target = self.libraries / file
+        target.unlink(missing_ok=True)
+        try:
+            os.link(self._files.libraries[file], target)
+        except OSError:  # another file system
+            shutil.copy(self._files.libraries[file], target)
+
+    def _link_libraries(self):
+        done = subprocess.run(["/sbin/ldconfig", "-r", self.root], capture_output=True, text=True)
+        if done.returncode:
+            raise ProcessError(f"{self.node.name}: ldconfig failed: {done.stderr.strip()}")
 
     def service_start(self):
         """systemctl start: returns at once, like the service, before it is ready."""
@@ -158,3 +204,10 @@ def devices_with_driver(text):
     lines = [line for line in text.splitlines() if not re.fullmatch(r" *\d+ nvidia\S*", line)]
     start = lines.index("Character devices:") + 1
     return "\n".join(lines[:start] + [f"{major:3} {name}" for name, major in CLASSES.items()] + lines[start:]) + "\n"
+
+
+def _padded(faults):
+    text = json.dumps(faults).encode()
+    if len(text) > MOST_FAULTS:
+        raise ValueError(f"faults of {len(text)} bytes; there is room for {MOST_FAULTS}")
+    return text.ljust(MOST_FAULTS)

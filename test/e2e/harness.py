@@ -1,42 +1,42 @@
 """What the end-to-end tests stand on: the cluster with nvdra installed, and ways to ask and to wait.
 
-Contract: `with World(options) as world:` gives a cluster of two GPU nodes whose nvidia-imex services
-are READY, with nvdra installed from the chart in hostManaged mode. Everything ends with the block.
-`@test` registers a function; `run(world, pattern)` runs those that match, each followed by `clean()`,
-which brings the cluster back to where it was. A test fails by an exception; what then explains it
-(events, conditions, descriptions, logs) is printed.
+Contract: `with World(...) as world:` gives a cluster of two GPU nodes; `world.install(INSTALLATION)`
+puts nvdra on it, in place of an earlier installation. Everything ends with the block.
+`@test` registers a function; `runner.run` runs those that match. A test fails by an exception. It
+waits for conditions and cleans nothing up: `cleaning.clean` does, and fails the test when nvdra has
+left something behind.
 """
 
 import json
 import shutil
+import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent / "cluster"))
 
+import driver_files  # noqa: E402
 import gpu_node  # noqa: E402
 from cluster import Cluster  # noqa: E402
+from commands import Commands, Failed, check, wait  # noqa: E402
+from objects import (CLIQUE_LABEL, compute_domain, is_ready, name_of, uid_of, workload)  # noqa: E402
 from process import ProcessError  # noqa: E402
 
 NAMESPACE = "dra-driver-nvidia-gpu"
 RELEASE = "nvdra"
+CHART = ROOT / "charts/nvdra"
 CHANNEL = "/dev/nvidia-caps-imex-channels/channel0"
 CHECKPOINT = "/var/lib/kubelet/plugins/compute-domain.nvidia.com/checkpoint.json"
-VALUES = ("featureGates.HostManagedIMEXDaemon=true", "resources.computeDomains.imex.mode=hostManaged",
-          f"nvidiaDriverRoot={gpu_node.DRIVER_ROOT}", f"altProcDevices={gpu_node.PROC_DEVICES}",
-          "kubeletPlugin.containers.computeDomains.gpuCliqueLabelEnabled=true", "kubeletPlugin.affinity=null",
-          "controller.affinity=null")
-# What tests make; templates and claims follow their owners, but some tests make their own.
-MADE = "pods,computedomains,resourceclaimtemplates.resource.k8s.io,resourceclaims.resource.k8s.io"
 TESTS = []
+# Which requests nvdra sends; one line each.
+AUDIT_POLICY = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [
+    {"level": "Metadata", "userGroups": [f"system:serviceaccounts:{NAMESPACE}"]}, {"level": "None"}]}
 
 
-class Failed(Exception):
-    """What was expected and what was seen."""
+TROUBLE = (Failed, ProcessError, KeyError, IndexError, ValueError, OSError, subprocess.SubprocessError)
 
 
 def test(function):
@@ -45,43 +45,26 @@ def test(function):
     return function
 
 
-def check(holds, text):
-    """Fails the test unless it holds."""
-    if not holds:
-        raise Failed(text)
+def installation_of(function):
+    """The Installation that the test needs: INSTALLATION of its module."""
+    return function.__globals__["INSTALLATION"]
 
 
-def check_in(part, text):
-    """Fails the test unless the text has the part."""
-    check(part in text, f"expected {part!r} in: {text}")
-
-
-def wait(what, condition, seconds, pause=0.1):
-    """Waits until `condition()` is true and returns its value; failures of kubectl count as not yet."""
-    deadline = time.monotonic() + seconds
-    seen = ""
-    while True:
-        try:
-            if value := condition():
-                return value
-        except (Failed, KeyError, IndexError) as error:
-            seen = f"; the last answer was: {error!r}"
-        if time.monotonic() > deadline:
-            raise Failed(f"{what}: not within {seconds} s{seen}")
-        time.sleep(pause)
-
-
-class World:
+class World(Commands):
     """The cluster and what runs in it. `folder`: logs and data; a temporary one when None."""
 
     def __init__(self, build, kubernetes, image, folder=None):
         self._own = None if folder else tempfile.mkdtemp(prefix="nvdra-e2e-")
-        self.folder = Path(folder or self._own)
-        self.cluster = Cluster(self.folder / "cluster", nodes=2, kubernetes=kubernetes)
-        self._tools = Path(build) / "src/sandbox/nvdra-sandbox"
+        folder = Path(folder or self._own).resolve()
+        self.audit = folder / "audit.log"
+        policy = folder / "audit-policy.json"
+        super().__init__(Cluster(folder / "cluster", nodes=2, kubernetes=kubernetes, api_server=[
+            f"--audit-log-path={self.audit}", f"--audit-policy-file={policy}"]), folder)
+        self._policy = policy
+        self._simulator = Path(build) / "src/sandbox/nvdra-sandbox"
         self._image = image
         self.gpu = []
-        self.skipped_cleaning = False
+        self.installation = None
 
     def __enter__(self):
         try:
@@ -95,21 +78,18 @@ class World:
         self.down()
 
     def up(self):
-        """Cluster, nodes, services, chart."""
+        """Cluster and GPU nodes."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.audit.unlink(missing_ok=True)
+        self._policy.write_text(json.dumps(AUDIT_POLICY))
         self.cluster.up()
-        self.gpu = [gpu_node.GpuNode(node, self._tools, peers=2) for node in self.cluster.nodes]
+        files = driver_files.build(self._simulator, self.folder / "driver")
+        self.gpu = [gpu_node.GpuNode(node, files, peers=2) for node in self.cluster.nodes]
         for gpu in self.gpu:
             gpu.lay_out()
-            gpu.service_start()
         self.cluster.load_image(self._image)
-        try:
-            self.helm("install", RELEASE, ROOT / "charts/nvdra", "--create-namespace")
-        except Failed:
-            self.explain(time.time() - 120)
-            raise
-        for gpu in self.gpu:
-            gpu.wait_for_service()
-        self.wait_for_slices()
+        # What Node Feature Discovery finds out.
+        self.kubectl("label", "nodes", "--all", "nvidia.com/gpu.present=true")
 
     def down(self):
         """Ends everything."""
@@ -117,46 +97,52 @@ class World:
         if self._own:
             shutil.rmtree(self._own, ignore_errors=True)
 
-    # --- Commands
+    # --- The chart
 
-    def try_kubectl(self, *arguments, text=None):
-        """kubectl's status and everything it printed."""
-        done = self.cluster.kubectl(*arguments, input=text, capture_output=True, text=True)
+    def install(self, installation, again=False):
+        """nvdra with these values, and the nodes as they go with it."""
+        if self.installation is installation and not again:
+            return
+        self.uninstall()
+        for gpu in self.gpu:
+            if installation.host_managed:
+                gpu.service_start()
+            else:
+                gpu.service_stop()
+        if not installation.own_clique_label:
+            self.kubectl("label", "nodes", "--all", "--overwrite",
+                         f"{CLIQUE_LABEL}={gpu_node.CLUSTER_UUID}.{gpu_node.CLIQUE}")
+        self.installation = installation
+        self.helm("install", RELEASE, CHART, "--create-namespace")
+        for gpu in self.gpu:
+            if installation.host_managed:
+                gpu.wait_for_service()
+        self.wait_for_slices()
+
+    def uninstall(self):
+        """No nvdra. The definitions of its objects stay."""
+        if not self.installation:
+            return
+        done = self.cluster.helm("uninstall", RELEASE, "--namespace", NAMESPACE, "--wait", "--timeout=60s",
+                                 capture_output=True, text=True)
+        check(done.returncode == 0, f"helm uninstall: {done.stderr.strip()}")
+        self.installation = None
+        self.kubectl("label", "nodes", "--all", f"{CLIQUE_LABEL}-")
+        wait("the end of nvdra's pods", lambda: not self.list("pods", NAMESPACE), 60)
+
+    def try_helm(self, action, *arguments, values=None):
+        """helm's status and everything it printed."""
+        settings = [part for value in (self.installation.values if values is None else values)
+                    for part in ("--set", value)]
+        done = self.cluster.helm(action, *arguments, "--namespace", NAMESPACE, *settings, capture_output=True, text=True)
         return done.returncode, done.stdout + done.stderr
 
-    def kubectl(self, *arguments, text=None):
-        """kubectl's output; fails with its error."""
-        done = self.cluster.kubectl(*arguments, input=text, capture_output=True, text=True)
-        check(done.returncode == 0, f"kubectl {' '.join(map(str, arguments))}: {done.stderr.strip()}")
-        return done.stdout
-
     def helm(self, action, *arguments, values=()):
-        """helm with our values, waiting until what it installs is ready."""
-        settings = [part for value in (*VALUES, *values) for part in ("--set", value)]
-        done = self.cluster.helm(action, *arguments, "--namespace", NAMESPACE, "--wait", "--timeout=90s", *settings,
-                                 capture_output=True, text=True)
-        check(done.returncode == 0, f"helm {action}: {done.stderr.strip()}")
-
-    def apply(self, *objects):
-        """Applies objects given as dictionaries, or as text."""
-        text = "\n---\n".join(o if isinstance(o, str) else json.dumps(o) for o in objects)
-        return self.kubectl("apply", "-f", "-", text=text)
-
-    def get(self, kind, name, namespace="default"):
-        """The object, or None when there is none."""
-        status, text = self.try_kubectl("get", kind, name, "-n", namespace, "-o", "json")
-        if status and "NotFound" in text:
-            return None
-        check(status == 0, text)
-        return json.loads(text)
-
-    def list(self, kind, namespace="default", *more):
-        """The objects of a kind."""
-        return json.loads(self.kubectl("get", kind, "-n", namespace, "-o", "json", *more))["items"]
-
-    def delete(self, *arguments, seconds=30):
-        """kubectl delete, which must end in time."""
-        self.kubectl("delete", *arguments, f"--timeout={seconds}s")
+        """helm with the installation's values and these, waiting until what it installs is ready; its output."""
+        status, text = self.try_helm(action, *arguments, "--wait", "--timeout=90s",
+                                     values=(*self.installation.values, *values))
+        check(status == 0, f"helm {action}: {text.strip()}")
+        return text
 
     # --- nvdra's own pods
 
@@ -174,21 +160,26 @@ class World:
         def ready():
             pods = self.pods_of(component)
             return pods if len(pods) == count and all(
-                is_ready(p) and p["metadata"]["uid"] not in others_than for p in pods) else None
+                is_ready(p) and uid_of(p) not in others_than for p in pods) else None
         return wait(f"{count} {component} Ready", ready, seconds)
 
+    def restart_plugin(self, node):
+        """Kills the plugin's pod on a node and waits for its successor."""
+        old = self.plugin(node)
+        self.kill_pod(old)
+        self.wait_for_component("kubelet-plugin", 2, others_than=[uid_of(old)])
+
     def wait_for_slices(self):
-        """Returns when both nodes have published their channel."""
+        """Returns when both nodes have published their devices and are labelled with their clique."""
         wait("ResourceSlices of both nodes", lambda: {"node-1", "node-2"} <= {
             s["spec"].get("nodeName") for s in self.list("resourceslices")
             if s["spec"]["driver"] == "compute-domain.nvidia.com"}, 30)
         wait("both nodes labelled with their clique", lambda: len(
-            self.list("nodes", "default", "-l", "nvidia.com/gpu.clique")) == 2, 30)
+            self.list("nodes", "default", "-l", CLIQUE_LABEL)) == 2, 30)
 
     def http(self, pod, port, path):
         """What an endpoint of one of nvdra's pods answers, through the API server."""
-        return self.kubectl("get", "--raw", f"/api/v1/namespaces/{NAMESPACE}/pods/{pod['metadata']['name']}:{port}"
-                                            f"/proxy{path}")
+        return self.kubectl("get", "--raw", f"/api/v1/namespaces/{NAMESPACE}/pods/{name_of(pod)}:{port}/proxy{path}")
 
     def held_claims(self, node):
         """How many prepares the plugin of a node has in work."""
@@ -200,7 +191,7 @@ class World:
     def plugin_log(self, node, since=""):
         """The log of a node's plugin."""
         more = [f"--since-time={since}"] if since else []
-        return self.kubectl("logs", "-n", NAMESPACE, self.plugin(node)["metadata"]["name"], "-c", "compute-domains", *more)
+        return self.kubectl("logs", "-n", NAMESPACE, name_of(self.plugin(node)), "-c", "compute-domains", *more)
 
     # --- Workloads
 
@@ -240,113 +231,3 @@ class World:
         self.wait_domain_ready(domain)
         self.apply(workload(name, f"{domain}-channel", node=node))
         return self.wait_pod_ready(name)
-
-    # --- Before and after a test
-
-    def clean(self):
-        """Removes what a test has made and repairs the nodes."""
-        for gpu in self.gpu:
-            gpu.faults()
-            for tool in gpu_node.TOOLS:
-                if not (gpu.root / "usr/bin" / tool).exists():
-                    gpu.restore_tool(tool)
-            gpu.service_resume()
-            if not gpu.service_is_active() or gpu.service_state() != "READY":
-                gpu.service_stop()
-                gpu.service_start()
-        for namespace in ("default", "other"):
-            found = self.kubectl("get", MADE, "-n", namespace, "-o", "name", "--ignore-not-found").split()
-            if found:
-                self.try_kubectl("delete", "pods,computedomains", "--all", "-n", namespace, "--timeout=40s",
-                                 "--grace-period=1")
-                self.try_kubectl("delete", MADE, "--all", "-n", namespace, "--timeout=20s")
-        for gpu in self.gpu:
-            gpu.wait_for_service()
-
-    def explain(self, since):
-        """Prints what a human would look at first."""
-        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since))
-        self._show("get", "pods,computedomains,resourceclaims", "-A", "-o", "wide")
-        self._show("get", "events", "-A", "--sort-by=.lastTimestamp", lines=40)
-        self._show("get", "computedomains", "-n", "default", "-o", "yaml")
-        self._show("describe", "pods", "-n", "default")
-        self._show("describe", "pods", "-n", NAMESPACE, lines=60)
-        for component in ("controller", "kubelet-plugin"):
-            self._show("logs", "-n", NAMESPACE, "-l", f"nvdra-component={component}", "--all-containers", "--prefix",
-                       "--tail=60", f"--since-time={stamp}")
-
-    def _show(self, *arguments, lines=80):
-        text = self.try_kubectl(*arguments)[1].rstrip().splitlines()
-        print(f"    --- kubectl {' '.join(arguments)}")
-        print("\n".join(f"    {line}" for line in text[-lines:]), flush=True)
-
-
-def run(world, chosen):
-    """Runs tests; returns how many passed and failed."""
-    passed = failed = 0
-    for function in chosen:
-        name = function.__name__.replace("_", " ")
-        started, clock = time.time(), time.monotonic()
-        trouble = None
-        note = ""
-        try:
-            note = function(world)
-        except (Failed, ProcessError) as error:
-            trouble = error
-            print(f"    {error}", flush=True)
-            world.explain(started)
-        seconds = time.monotonic() - clock
-        try:
-            world.clean()
-        except (Failed, ProcessError) as error:
-            if not trouble:
-                world.explain(started)
-            trouble = trouble or error
-            print(f"    cleaning up: {error}", flush=True)
-        passed, failed = (passed, failed + 1) if trouble else (passed + 1, failed)
-        print(f"{'FAILED' if trouble else 'ok    '} {name} ({seconds:.1f} s){': ' + note if note else ''}", flush=True)
-    return passed, failed
-
-
-# --- Objects
-
-def is_ready(pod):
-    """Whether a pod has the condition Ready."""
-    return condition(pod, "Ready").get("status") == "True"
-
-
-def condition(obj, kind):
-    """The condition of a type, or {}."""
-    found = obj.get("status", {}).get("conditions", ())
-    return next((c for c in found if c["type"] == kind), {})
-
-
-def compute_domain(name, template, namespace="default", mode=None):
-    """A ComputeDomain."""
-    channel = {"resourceClaimTemplate": {"name": template}, **({"allocationMode": mode} if mode else {})}
-    return {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomain",
-            "metadata": {"name": name, "namespace": namespace}, "spec": {"numNodes": 0, "channel": channel}}
-
-
-def workload(name, template=None, claim=None, node=None, namespace="default"):
-    """A pod that uses a claim (from a template, or by name) and ends at once when asked to."""
-    source = {"resourceClaimTemplateName": template} if template else {"resourceClaimName": claim}
-    placed = {"nodeSelector": {"kubernetes.io/hostname": node}} if node else {}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}, "spec": {
-        "terminationGracePeriodSeconds": 1, **placed,
-        "containers": [{"name": "app", "image": "ubuntu:22.04", "command": ["bash", "-c"],
-                        "args": ["trap 'exit 0' TERM; sleep 9999 & wait"],
-                        "resources": {"claims": [{"name": "channel"}]}}],
-        "resourceClaims": [{"name": "channel", **source}]}}
-
-
-def claim(name, parameters, namespace="default"):
-    """A ResourceClaim for one channel with these opaque parameters."""
-    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
-            "metadata": {"name": name, "namespace": namespace}, "spec": {"devices": {
-                "requests": [{"name": "channel", "exactly": {
-                    "deviceClassName": "compute-domain-default-channel.nvidia.com"}}],
-                "config": [{"requests": ["channel"], "opaque": {
-                    "driver": "compute-domain.nvidia.com", "parameters": {
-                        "apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomainChannelConfig",
-                        **parameters}}}]}}}

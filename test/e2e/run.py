@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""nvdra on a real Kubernetes: the guide's host-managed procedure, its neighbours, and faults.
+"""nvdra on a real Kubernetes: the guide's procedures in both modes, their neighbours, and faults.
 
     python3 test/e2e/run.py --build BUILD [--kubernetes VERSION] [-k PATTERN] [--dir DIR] [--list]
 
@@ -17,11 +17,13 @@ import tempfile
 from pathlib import Path
 
 import harness
+import runner
 
 import build  # from test/cluster, which harness puts on the path
 import cluster
 
-MODULES = ("guide", "neighbours", "faults", "figures")  # their tests run in this order
+# Their tests run in this order; neighbours share an installation of the chart.
+MODULES = ("host_guide", "host_neighbours", "host_faults", "host_figures")
 
 
 def write_image(folder, program):
@@ -59,10 +61,10 @@ def main():
         with tempfile.TemporaryDirectory(prefix="nvdra-image-") as temporary:
             image = write_image(temporary, folder / "src/nvdra")
             with harness.World(folder, options.kubernetes, image, options.dir) as world:
-                passed, failed = harness.run(world, chosen)
+                passed, failed = runner.run(world, chosen)
     except KeyboardInterrupt:
         sys.exit(130)
-    except (harness.Failed, *cluster.ERRORS) as error:
+    except (*harness.TROUBLE, *cluster.ERRORS) as error:
         print(f"FAILED setting up: {error}")
         passed, failed = 0, 1
     print(f"{passed} passed, {failed} failed, 0 skipped")

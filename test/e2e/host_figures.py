@@ -4,8 +4,13 @@ import json
 import sys
 from pathlib import Path
 
-from harness import HERE, check, compute_domain, test, wait
+from commands import check, wait
+from harness import HERE, test
+from installations import HOST_MANAGED
+from objects import compute_domain
+from processes import resident
 
+INSTALLATION = HOST_MANAGED
 COUNT = 100
 
 
@@ -40,17 +45,3 @@ def controller_and_plugin_are_small(world):
             resident(pod["status"]["containerStatuses"][0]["containerID"]) for pod in world.pods_of(component))
     check(all(0 < size < 100 for size in sizes.values()), f"resident memory in MB: {sizes}")
     return ", ".join(f"{name}: {size:.1f} MB resident" for name, size in sizes.items())
-
-
-def resident(container):
-    """MB of resident memory of a container's processes."""
-    identity = container.rpartition("/")[2]
-    total = 0
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            if identity in (path / "cgroup").read_text():
-                total += sum(int(line.split()[1]) for line in (path / "status").read_text().splitlines()
-                             if line.startswith("VmRSS"))
-        except OSError:
-            continue
-    return total / 1000

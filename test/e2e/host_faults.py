@@ -3,10 +3,12 @@
 import time
 
 import gpu_node
-from harness import (CHECKPOINT, NAMESPACE, RELEASE, ROOT, check, check_in, claim, compute_domain, condition, test,
-                     wait, workload)
-from neighbours import restart_plugin, uid_of
+from commands import check, check_in, wait
+from harness import CHART, CHECKPOINT, NAMESPACE, RELEASE, test
+from installations import HOST_MANAGED
+from objects import claim, compute_domain, condition, uid_of, workload
 
+INSTALLATION = HOST_MANAGED
 SETTLE = 15  # seconds: a call that is held ends within a few; the kubelet would ask again only after 60
 
 
@@ -91,7 +93,7 @@ def a_pod_that_waits_for_its_claim_can_be_deleted_at_once(world):
 def a_plugin_killed_under_a_workload_changes_nothing_for_it(world):
     node = world.start_workload()["spec"]["nodeName"]
     before = container_of(world)
-    restart_plugin(world, node)
+    world.restart_plugin(node)
     check(container_of(world) == before and world.has_channel("work"), "the workload was disturbed")
     check(len(cdi_files(world, node)) == 1, f"CDI files: {cdi_files(world, node)}")
     world.delete("pod", "work", seconds=20)
@@ -189,7 +191,7 @@ def a_corrupt_checkpoint_is_set_aside_and_the_workload_can_be_deleted(world):
     before = container_of(world)
     checkpoint = world.cluster.node(node).path(CHECKPOINT)
     checkpoint.write_text(checkpoint.read_text()[:-40])
-    restart_plugin(world, node)
+    world.restart_plugin(node)
     wait("the Event CheckpointCorrupted", lambda: world.list(
         "events", "default", f"--field-selector=reason=CheckpointCorrupted,involvedObject.name={node}"), 20)
     check(list(checkpoint.parent.glob("checkpoint.json.corrupt-*")), "the corrupt file was not kept")
@@ -219,7 +221,7 @@ def controller_and_plugins_are_ready_and_count(world):
 @test
 def another_controller_takes_over_when_the_leader_is_killed(world):
     values = ("controller.replicas=2", "controller.leaderElection.enabled=true")
-    world.helm("upgrade", RELEASE, ROOT / "charts/nvdra", values=values)
+    world.helm("upgrade", RELEASE, CHART, values=values)
     try:
         world.wait_for_component("controller", 2)
 
@@ -235,6 +237,6 @@ def another_controller_takes_over_when_the_leader_is_killed(world):
         world.wait_domain_ready("led")
         check(condition(world.get("computedomain", "led"), "Ready").get("status") == "True", "no condition Ready")
     finally:
-        world.helm("upgrade", RELEASE, ROOT / "charts/nvdra")
+        world.helm("upgrade", RELEASE, CHART)
         world.wait_for_component("controller", 1)
     return f"another leader after {seconds:.1f} s"

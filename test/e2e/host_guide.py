@@ -6,8 +6,11 @@ the test cluster has no systemd.
 
 import time
 
-from harness import CHANNEL, HERE, check, check_in, test, wait
+from commands import check, check_in, wait
+from harness import CHANNEL, HERE, test
+from installations import HOST_MANAGED
 
+INSTALLATION = HOST_MANAGED
 DOMAIN = HERE / "manifests/my-compute-domain.yaml"
 WORKLOAD = HERE / "manifests/my-workload.yaml"
 HOSTNAME = """\

@@ -1,19 +1,12 @@
 """What stands beside the guide's path: other placements, wrong claims, names that collide, deletions."""
 
 import gpu_node
-from harness import (check, check_in, claim, compute_domain, condition, test, wait, workload)
+from commands import check, check_in, wait
+from harness import test
+from installations import HOST_MANAGED
+from objects import claim, claim_template, compute_domain, condition, uid_of, workload
 
-
-def uid_of(obj):
-    """The UID of an object."""
-    return obj["metadata"]["uid"]
-
-
-def template(name):
-    """A ResourceClaimTemplate that a user made."""
-    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": name},
-            "spec": {"spec": {"devices": {"requests": [{"name": "channel", "exactly": {
-                "deviceClassName": "compute-domain-default-channel.nvidia.com"}}]}}}}
+INSTALLATION = HOST_MANAGED
 
 
 def wait_reason(world, domain, reason):
@@ -50,7 +43,7 @@ def a_ComputeDomain_is_listed_with_its_status_by_its_short_name(world):
 def a_node_without_fabric_runs_the_workload_without_device(world):
     gpu = world.gpu_node("node-2")
     gpu.faults(fabric="none")
-    restart_plugin(world, "node-2")
+    world.restart_plugin("node-2")
     try:
         wait("node-2 without clique label", lambda: "nvidia.com/gpu.clique" not in world.get(
             "node", "node-2")["metadata"]["labels"], 30)
@@ -60,15 +53,8 @@ def a_node_without_fabric_runs_the_workload_without_device(world):
         world.delete("pod", "work")
     finally:
         gpu.faults()
-        restart_plugin(world, "node-2")
+        world.restart_plugin("node-2")
         world.wait_for_slices()
-
-
-def restart_plugin(world, node):
-    """Kills the plugin's pod on a node and waits for its successor."""
-    old = world.plugin(node)
-    world.delete("pod", "-n", "dra-driver-nvidia-gpu", old["metadata"]["name"], "--force", "--grace-period=0")
-    world.wait_for_component("kubelet-plugin", 2, others_than=[uid_of(old)])
 
 
 @test
@@ -99,7 +85,7 @@ def a_claim_for_a_ComputeDomain_that_does_not_exist_says_so(world):
 
 @test
 def a_template_name_taken_by_a_user_is_shown_and_heals(world):
-    world.apply(template("taken"))
+    world.apply(claim_template("taken"))
     before = uid_of(world.get("resourceclaimtemplate", "taken"))
     world.apply(compute_domain("unlucky", "taken"))
     found = wait_reason(world, "unlucky", "TemplateNameTaken")
