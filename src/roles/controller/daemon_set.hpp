@@ -13,14 +13,14 @@ namespace nvdra::roles::controller {
 
 // What all daemons of this installation have in common.
 struct DaemonShape {
-  std::string space;  // the driver's namespace: new DaemonSets are made there
-  std::string image;
-  std::vector<std::string> pull_secrets;
+  std::string space = {};  // the driver's namespace: new DaemonSets are made there
+  std::string image = {};
+  std::vector<std::string> pull_secrets = {};
   std::int64_t verbosity = 0;
   std::int64_t max_nodes = 18;
-  std::string overrides;       // IMEX_CONFIG_OVERRIDES, "" = none
-  std::string priority_class;  // "" = none
-  std::string gates;           // FEATURE_GATES
+  std::string overrides = {};       // IMEX_CONFIG_OVERRIDES, "" = none
+  std::string priority_class = {};  // "" = none
+  std::string gates = {};           // FEATURE_GATES
 };
 
 // Annotation with the digest of the pod template that was written last: it tells an outdated
