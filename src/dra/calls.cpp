@@ -28,7 +28,7 @@ std::string what(const std::exception_ptr& thrown) {
   }
 }
 
-// within() notices an exception only at its limit; so a bug becomes an error before it gets there.
+// A bug in one claim's work is that claim's error, and ends nothing else.
 template <class T>
 Async<Result<T>> contained(Async<Result<T>> work) {
   try {

@@ -35,6 +35,11 @@ Async<std::thread::id> here() {
   co_return std::this_thread::get_id();
 }
 
+Async<Result<int>> failing_work() {
+  throw std::logic_error("bug");
+  co_return 0;
+}
+
 Async<int> thrower() {
   throw std::logic_error("bug");
   co_return 0;
@@ -72,6 +77,12 @@ TEST_CASE("work that is done in time gives its own answer", "[base][time]") {
   RealTime time;
   Result<int> got = fake::run(loop, within(time, 10s, answer_after(&time, 1ms)));
   CHECK(*got == 7);
+}
+
+TEST_CASE("what bounded work throws is thrown at once", "[base][time]") {
+  asio::io_context loop;
+  FakeTime time(loop);  // stands still: the limit never comes
+  CHECK_THROWS_WITH(fake::run(loop, within(time, 10s, failing_work()), 5s), "bug");
 }
 
 TEST_CASE("cancelling bounded work is a cancellation, not a timeout", "[base][time]") {
