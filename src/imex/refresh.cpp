@@ -30,7 +30,7 @@ Instant refresh_due(std::optional<Instant> last, Instant now) {
 
 bool survives(std::string_view proc_status, int number) {
   while (const auto line = next_line(proc_status))
-    for (const std::string_view name : {"SigCgt:", "SigIgn:", "SigBlk:"})
+    for (const std::string_view name : {"SigCgt:", "SigIgn:"})
       if (has_signal(*line, name, number)) return true;
   return false;
 }

@@ -19,7 +19,8 @@ constexpr Duration refresh_window = 5s;
 // When the next signal may be sent to a child that got its last one at `last`.
 Instant refresh_due(std::optional<Instant> last, Instant now);
 
-// From the text of /proc/PID/status: signal `number` does not end the process.
+// From the text of /proc/PID/status: signal `number` does not end the process. A signal that is
+// only blocked does not count: a process that forks blocks them all for a moment.
 bool survives(std::string_view proc_status, int number);
 
 class Refresher {

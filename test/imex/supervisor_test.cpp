@@ -194,6 +194,7 @@ TEST_CASE("the kernel says whether a process survives a signal", "[imex][refresh
   CHECK_FALSE(survives(deadly, SIGUSR1));
   CHECK(survives(deadly, SIGHUP));
   CHECK_FALSE(survives("", SIGUSR1));
+  CHECK_FALSE(survives("SigBlk:\tffffffffffffffff\nSigCgt:\t00\n", SIGUSR1));
 }
 
 TEST_CASE("a process that cannot take the signal yet gets it once it can", "[imex][refresh]") {

@@ -1,0 +1,43 @@
+#include "roles/daemon/verdict.hpp"
+
+#include <fmt/format.h>
+
+namespace nvdra::roles::daemon {
+namespace {
+
+std::string because(const std::string& trouble) {
+  return trouble.empty() ? "" : ": " + trouble;
+}
+
+Verdict without_child(const Facts& facts) {
+  if (facts.crashes == 0) return {false, "STARTING", "nvidia-imex is being started"};
+  return {false, "CRASHING",
+          fmt::format("nvidia-imex has ended {} in a row ({}) and is started again after a pause{}",
+                      facts.crashes == 1 ? "once" : fmt::format("{} times", facts.crashes),
+                      facts.child_end, because(facts.child_trouble))};
+}
+
+}  // namespace
+
+Verdict judge(const Facts& facts) {
+  if (!facts.membership_trouble.empty()) return {false, "JOINING", facts.membership_trouble};
+  if (!facts.files_trouble.empty()) return {false, "FILES", facts.files_trouble};
+  if (!facts.index) return {false, "JOINING", "this node has no entry in the list of members yet"};
+  if (facts.applied != facts.index)
+    return {false, "FILES",
+            fmt::format("index {} of this node is not in its files yet", *facts.index)};
+  if (!facts.child_up) return without_child(facts);
+  if (!facts.answer) return {false, "STARTING", "nvidia-imex has not been asked yet"};
+  const imex::Answer& answer = *facts.answer;
+  if (!answer.ready && answer.word.empty())
+    return {false, "UNKNOWN", answer.trouble + because(facts.child_trouble)};
+  if (!answer.ready)
+    return {false, answer.word, "nvidia-imex says " + answer.word + because(facts.child_trouble)};
+  if (facts.identified && facts.identified != facts.index)
+    return {false, "WRONG_INDEX",
+            fmt::format("nvidia-imex took itself for member {}, but this node has index {}",
+                        *facts.identified, *facts.index)};
+  return {true, "READY", ""};
+}
+
+}  // namespace nvdra::roles::daemon
