@@ -95,7 +95,8 @@ private:
     std::map<DomainUid, DomainName> domains = {};
     DomainUid gate_domain = {};  // of the channel; empty: the claim waits for no gate
     bool begun = false;
-    bool at_gate = false;  // all that is missing is the gate
+    bool labelled = false;  // the node has been given to the claim's domain
+    bool at_gate = false;   // all that is missing is the gate
     Instant begun_at = {};
     std::string told = {};
     Instant asked = {};  // when the pods were looked at
@@ -112,8 +113,8 @@ private:
   Async<std::optional<Trouble>> fetch(Call& call);
   Async<Attempt<Begun>> begin_once(Call& call);
   Async<std::optional<Trouble>> check_group(Call& call, const ConfigGroup& group);
-  Async<std::optional<Trouble>> closed(const Call& call);
-  Async<std::optional<Trouble>> hold_node(DomainUid domain);
+  Async<std::optional<Trouble>> closed(Call& call);
+  Async<std::optional<Trouble>> hold_node(Call& call, DomainUid domain);
   Result<void> make_daemons_ready(const std::vector<ConfigGroup>& groups);
   Result<std::optional<cdi::Spec>> wanted_spec(const ClaimUid& uid,
                                                const std::vector<ConfigGroup>& groups,

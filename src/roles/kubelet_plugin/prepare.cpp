@@ -124,7 +124,7 @@ Async<Attempt<Begun>> Driver::begin_once(Call& call) {
   co_return outcome;
 }
 
-Async<std::optional<Trouble>> Driver::closed(const Call& call) {
+Async<std::optional<Trouble>> Driver::closed(Call& call) {
   const dra::CheckpointClaim* entry = parts_.checkpoint.current().find(call.claim.uid);
   if (!entry || entry->state == dra::ClaimState::aborted)
     co_return permanent("claim prepare was already aborted: the claim was unprepared meanwhile");
@@ -136,7 +136,7 @@ Async<std::optional<Trouble>> Driver::closed(const Call& call) {
   if (facts().clique()->empty() && !driver_managed()) co_return std::nullopt;
   for (const ConfigGroup& group : call.wanted->groups) {
     if (!group.is_channel()) continue;
-    std::optional<Trouble> trouble = co_await hold_node(group.domain());
+    std::optional<Trouble> trouble = co_await hold_node(call, group.domain());
     if (trouble) co_return trouble;
     trouble = co_await parts_.gate.closed(group.domain());
     if (trouble) co_return trouble;
@@ -145,8 +145,19 @@ Async<std::optional<Trouble>> Driver::closed(const Call& call) {
 }
 
 // driverManaged: the node works for the domain from here on, as far as it is free.
-Async<std::optional<Trouble>> Driver::hold_node(DomainUid domain) {
+Async<std::optional<Trouble>> Driver::hold_node(Call& call, DomainUid domain) {
   if (!parts_.label) co_return std::nullopt;
+  k8s::ObjectPtr known = parts_.domains.cached(domain.value);
+  // The claim has been held for longer than its domain has lived.
+  if (!known && call.labelled) {
+    Attempt<k8s::ObjectPtr> there = co_await parts_.domains.require(domain.value, call.claim.space);
+    if (Trouble* trouble = trouble_of(there)) co_return std::move(*trouble);
+  }
+  if (known && known->deleting())
+    co_return permanent(
+        fmt::format("ComputeDomain {} is being deleted: delete the pod as well, or create it anew "
+                    "with a new ComputeDomain",
+                    known->key().text()));
   Result<NodeLabel::Put> put = co_await parts_.label->put(domain);
   if (!put) co_return retry("cannot put the node label: " + put.error().text());
   if (!put->holder.empty())
@@ -154,6 +165,7 @@ Async<std::optional<Trouble>> Driver::hold_node(DomainUid domain) {
         "node {} works for ComputeDomain {} (UID {}), and for one domain at a time: it becomes "
         "free when that domain's pods on this node have ended",
         config_.node.value, parts_.domains.text_of(put->holder), put->holder.value));
+  call.labelled = true;
   // The daemon comes only now.
   if (put->changed)
     co_return retry(fmt::format("waiting for the IMEX daemon of ComputeDomain {} on node {}",
