@@ -18,7 +18,9 @@ from pathlib import Path
 from unittest import mock
 
 import build
+import driver_files
 import gpu_node
+import reboot
 import work_folder
 from apiserver import ApiServer
 from cluster import CannotRun, Cluster
@@ -107,6 +109,20 @@ class RunningCluster(unittest.TestCase):
         self.assertNotEqual(self.cluster.node(node).kubelet.pid(), old)
         self.kubectl("exec", "my-workload", "--", "true")
         self.assertEqual(self.kubectl("get", "pod", "my-workload", "-o", query).split(), [node, container])
+
+    def test_a_pod_starts_again_after_its_node_lost_power(self):
+        self.start_pod()
+        node = self.cluster.node(self.kubectl("get", "pod", "my-workload", "-o", "jsonpath={.spec.nodeName}"))
+        node.path("/run/lost").touch()
+        node.path("/var/lib/kept").touch()
+        reboot.reboot(node)
+        self.assertFalse(node.path("/run/lost").exists())
+        self.assertTrue(node.path("/var/lib/kept").exists())
+        self.cluster.wait_for_nodes()
+        wait_until("the container of another boot", lambda: self.kubectl(
+            "get", "pod", "my-workload", "-o", "jsonpath={.status.containerStatuses[0].restartCount}") == "1", 60)
+        self.kubectl("wait", "--for=condition=Ready", "pod/my-workload", "--timeout=60s")
+        self.kubectl("exec", "my-workload", "--", "true")
 
     def test_a_component_can_be_stopped_and_started(self):
         scheduler = self.cluster.process("kube-scheduler")
@@ -244,6 +260,29 @@ class Api(unittest.TestCase):
 
 class GpuNodeFiles(unittest.TestCase):
     """What needs no cluster."""
+
+    def test_the_tools_start_where_their_libraries_are_and_nowhere_else(self):
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        simulator = folder / "simulator"
+        simulator.write_text("#!/bin/sh\necho simulated\n")
+        files = driver_files.build(simulator, folder / "files")
+        (folder / "etc/nvdra-sandbox").mkdir(parents=True)  # a driver root, also for the real path of a library
+        (folder / "etc/nvdra-sandbox/node.json").touch()
+        for program, lacking in {"nvidia-smi": "libnvidia-ml", "nvidia-imex": "libcuda", "nvidia-imex-ctl": "libcuda"}.items():
+            with self.subTest(program):
+                root = folder / program
+                root.mkdir()
+                for name, path in files.libraries.items():
+                    (root / name).symlink_to(path)
+                for name, target in files.links.items():
+                    (root / name).symlink_to(target)
+                command, environment = [files.programs[program]], {"LD_LIBRARY_PATH": str(root)}
+                done = subprocess.run(command, env=environment, capture_output=True, text=True)
+                self.assertEqual((done.returncode, done.stdout), (0, "simulated\n"), done.stderr)
+                (root / driver_files.soname_of(lacking)).unlink()
+                done = subprocess.run(command, env=environment, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 127)
+                self.assertIn(f"{lacking}.so.1: cannot open shared object file", done.stderr)
 
     def test_the_list_of_devices_has_exactly_our_classes(self):
         text = gpu_node.devices_with_driver(

@@ -54,6 +54,11 @@ class Node:
         """What to put in front of a command to run it on this node."""
         return [*self._network.enter, f"--mount=/proc/{self._holder.pid()}/ns/mnt", "--wdns=/"]
 
+    @property
+    def holder(self):
+        """The id of the process that holds the namespace; it does nothing else."""
+        return self._holder.pid()
+
     def path(self, inside):
         """Where a path below /etc, /run, /var/lib or /var/log of the node lies outside."""
         for prefix, own in OWN_FOLDERS.items():
