@@ -10,6 +10,9 @@
 namespace nvdra::roles::kubelet_plugin {
 namespace {
 
+// The container runtime of NVIDIA adds nothing of its own.
+constexpr std::string_view no_other_devices = "NVIDIA_VISIBLE_DEVICES=void";
+
 const std::vector<std::string>& read_only() {
   static const std::vector<std::string> options{"ro", "nosuid", "nodev", "rbind", "rprivate"};
   return options;
@@ -29,12 +32,14 @@ cdi::Spec base_spec(const DriverFiles& files, const Roots& roots) {
     if (node.gid && !for_everybody(node)) all.edits.additional_gids.push_back(*node.gid);
   for (cdi::DeviceNode& node : all.edits.device_nodes)
     if (node.host_path == node.path) node.host_path.clear();
+  // Runtimes refuse a file with a device that changes nothing.
+  if (all.edits.device_nodes.empty()) all.edits.env.emplace_back(no_other_devices);
   spec.devices.push_back(std::move(all));
 
   if (!files.library_directories.empty())
     spec.edits.env.push_back(
         fmt::format("{}={}", library_path_variable, fmt::join(files.library_directories, ":")));
-  spec.edits.env.emplace_back("NVIDIA_VISIBLE_DEVICES=void");
+  spec.edits.env.emplace_back(no_other_devices);
   for (const auto* kind : {&files.tools, &files.libraries})
     for (const auto& [inside, real] : *kind)
       spec.edits.mounts.push_back({real, inside, read_only()});

@@ -45,7 +45,7 @@ CliqueLabel::CliqueLabel(k8s::Client& client, Time& time, NodeFacts& facts, Even
 
 Async<Result<void>> CliqueLabel::run() {
   for (;;) {
-    auto seen = news_.count();
+    std::optional<CliqueId> known = facts_.clique();
     Result<void> applied = co_await apply();
     Duration pause = 10min;
     if (!applied) {
@@ -62,9 +62,14 @@ Async<Result<void>> CliqueLabel::run() {
       co_await news.wait(before);
       co_return ok();
     };
-    Result<void> woken = co_await within(time_, pause, changed(news_, seen));
-    (void)woken;  // a time-out only means: look again
+    Instant again = time_.now() + pause;
     // News come in bursts, and most of them are not about the clique.
+    while (time_.now() < again && (!applied || facts_.clique() == known)) {
+      Result<void> woken =
+          co_await within(time_, again - time_.now(), changed(news_, news_.count()));
+      (void)woken;  // a time-out only means: look again
+      if (!applied) break;
+    }
     co_await time_.sleep(1s);
   }
 }

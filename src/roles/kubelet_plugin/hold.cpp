@@ -34,11 +34,17 @@ Async<Result<dra::Prepared>> Driver::hold(dra::ClaimRef claim, dra::Deadline dea
 // The claim waits for the gate: what the gate knows is kept fresh meanwhile.
 Async<Result<Driver::Answer>> Driver::rounds_beside_gate(Call* call, Instant until) try {
   using namespace asio::experimental::awaitable_operators;
-  auto first = co_await (parts_.gate.follow(call->gate_domain) || rounds(call, until, false));
-  if (first.index() == 1) co_return std::get<1>(std::move(first));
-  Result<void> ended = std::get<0>(std::move(first));
-  if (!ended) co_return std::move(ended).failure();
-  co_return refuse("the gate's watch has ended");
+  // `a || b` goes on waiting for a when b throws.
+  auto first = co_await (parts_.gate.follow(call->gate_domain) ||
+                         detail::outcome_of(rounds(call, until, false)));
+  if (first.index() == 0) {
+    Result<void> ended = std::get<0>(std::move(first));
+    if (!ended) co_return std::move(ended).failure();
+    co_return refuse("the watch on the IMEX daemon's readiness has ended");
+  }
+  detail::Outcome<Answer> outcome = std::get<1>(std::move(first));
+  if (outcome.thrown) std::rethrow_exception(outcome.thrown);
+  co_return *std::move(outcome.result);
 } catch (const asio::multiple_exceptions& both) {
   std::rethrow_exception(both.first_exception());
 }

@@ -1,0 +1,111 @@
+// What is left of claims and domains, and when it goes.
+#include "roles/kubelet_plugin/managed_node.hpp"
+
+using namespace nvdra;
+using namespace nvdra::roles;
+using namespace nvdra::roles::kubelet_plugin;
+using namespace nvdra::roles::kubelet_plugin::test;
+
+namespace {
+
+void give_node_to(ManagedNode& node, const std::string& domain) {
+  node.api.set(node_path,
+               {{"metadata", {{"name", "node-a"}, {"labels", {{domain_label, domain}}}}}});
+}
+
+dra::Checkpoint::Entries dropped(const std::string& uid) {
+  dra::Checkpoint checkpoint;
+  dra::CheckpointClaim claim;
+  claim.state = dra::ClaimState::completed;
+  claim.status = channel_status();
+  claim.name = uid;
+  claim.space = "default";
+  checkpoint.put(ClaimUid(uid), claim);
+  return checkpoint.entries();
+}
+
+}  // namespace
+
+TEST_CASE("a completed claim that is gone is unprepared, and its node label goes with it",
+          "[plugin][clean_up]") {
+  if (fake::must_skip_root_tests()) return;
+  ManagedNode node;
+  node.claim("a");
+  node.pod();
+  node.daemon(true);
+  REQUIRE(node.prepare("a"));
+  node.pass();
+  CHECK(node.entry("a"));
+  CHECK(node.node_label() == domain_uid);
+  node.api.remove("/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/a");
+  node.pass();
+  CHECK_FALSE(node.entry("a"));
+  CHECK(node.node_label().empty());
+}
+
+TEST_CASE("a node label that no claim needs is removed", "[plugin][clean_up]") {
+  if (fake::must_skip_root_tests()) return;
+  ManagedNode node;
+  give_node_to(node, domain_uid);
+  node.pass();
+  CHECK(node.node_label().empty());
+}
+
+TEST_CASE("after a reboot the label of claims that still exist waits for the kubelet once",
+          "[plugin][clean_up]") {
+  if (fake::must_skip_root_tests()) return;
+  ManagedNode node;
+  node.claim("a");
+  give_node_to(node, domain_uid);
+  node.clean_up.spare(dropped("a"));
+  node.pass();
+  CHECK(node.node_label() == domain_uid);
+  node.pass();
+  CHECK(node.node_label().empty());
+}
+
+TEST_CASE("after a reboot the label of claims that are gone is removed at once",
+          "[plugin][clean_up]") {
+  if (fake::must_skip_root_tests()) return;
+  ManagedNode node;
+  give_node_to(node, domain_uid);
+  node.clean_up.spare(dropped("a"));
+  node.pass();
+  CHECK(node.node_label().empty());
+}
+
+TEST_CASE("a directory goes when its domain is gone and no claim refers to it",
+          "[plugin][clean_up]") {
+  if (fake::must_skip_root_tests()) return;
+  ManagedNode node;
+  node.claim("x", daemon_status(), driver_space);
+  REQUIRE(node.prepare("x", driver_space));
+  node.pass();
+  CHECK(node.has_directory(domain_uid));  // the domain is there
+
+  node.forget_domain("d");
+  REQUIRE(node.unprepare("x", driver_space));
+  node.pass();
+  CHECK(node.has_directory(domain_uid));  // only the cache has forgotten it
+
+  node.api.remove(domain_path("d"));
+  node.api.refuse_patches = 1;
+  give_node_to(node, domain_uid);
+  node.pass();
+  CHECK(node.has_directory(domain_uid));  // the label is still to go
+  node.pass();
+  CHECK(node.node_label().empty());
+  CHECK_FALSE(node.has_directory(domain_uid));
+}
+
+TEST_CASE("a directory that a claim refers to stays, also when its domain is gone",
+          "[plugin][clean_up]") {
+  if (fake::must_skip_root_tests()) return;
+  ManagedNode node;
+  node.claim("x", daemon_status(), driver_space);
+  REQUIRE(node.prepare("x", driver_space));
+  node.forget_domain("d");
+  node.api.remove(domain_path("d"));
+  node.pass();
+  CHECK(node.has_directory(domain_uid));
+}
