@@ -352,6 +352,26 @@ TEST_CASE("a stream hands out bytes as they come, chunked or not", "[k8s][http][
   CHECK(after->empty());
 }
 
+TEST_CASE("many short streams leave no descriptor behind", "[k8s][http][loopback]") {
+  auto descriptors = [] {
+    std::filesystem::directory_iterator open("/proc/self/fd");
+    return std::distance(begin(open), end(open));
+  };
+  World w;
+  w.serve(sending({"HTTP/1.1 200 OK\r\n\r\nevent"}));
+  w.connect();
+  std::ptrdiff_t before = 0;
+  for (int number = 0; number < 2000; ++number) {
+    Result<OpenAnswer> opened = w.open();
+    REQUIRE(opened);
+    // Every other one is left before its end.
+    if (number % 2 == 0) REQUIRE(all_of(w, *opened->stream) == "event");
+    if (number == 9) before = descriptors();
+  }
+  w.until([&] { return descriptors() <= before; });
+  CHECK(w.server->accepted() == 2000);
+}
+
 TEST_CASE("the first event is there before the second one is sent", "[k8s][http][loopback]") {
   World w;
   bool go_on = false;
