@@ -153,6 +153,10 @@ std::string differences(const k8s::Object& actual, const Json& wanted) {
     const Json* found = named(there, text_or_empty(wished, "name"));
     if (!found || !contains(*found, wished)) names.emplace_back(text_or_empty(wished, "name"));
   }
+  for (const Json& extra : there)
+    if (std::string_view name = text_or_empty(extra, "name");
+        !named(array_or_empty(then, "env"), name))
+      names.emplace_back(name);
   for (const auto& item : object_or_empty(pod_template(wanted), "spec"))
     if (item.key() != "containers")
       compare(pod_template(actual.json()).at("spec"), pod_template(wanted).at("spec"), item.key());

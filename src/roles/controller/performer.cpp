@@ -105,11 +105,11 @@ Async<Result<void>> Performer::amend(Amend action) {
     co_return seen;
   }
   if (!changed) co_return std::move(changed).failure();
-  if (changed->deleting() && array_or_empty(changed->json(), "metadata/finalizers").empty()) {
-    note_gone(action.kind, *action.object);
-  } else {
-    note(action.kind, *std::move(changed));
-  }
+  bool last = changed->deleting() && array_or_empty(changed->json(), "metadata/finalizers").empty();
+  // Noted before it is noted as gone: news of the deletion's beginning, which the watch may still
+  // bring, are then known to be old.
+  note(action.kind, *std::move(changed));
+  if (last) note_gone(action.kind, *action.object);
   co_return ok();
 }
 

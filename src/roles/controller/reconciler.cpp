@@ -16,6 +16,9 @@ constexpr int rounds = 10;
 // So long the words of a condition must differ before that alone is worth a request.
 constexpr Duration words_settle = 2s;
 constexpr Duration ask_again = 5s;
+constexpr Duration patience = 5s;  // with daemons that start
+// The reason of a domain whose daemons are on their way.
+constexpr std::string_view waiting = "WaitingForDaemons";
 
 }  // namespace
 
@@ -33,7 +36,7 @@ Async<Result<k8s::Again>> Reconciler::reconcile(std::string uid) {
     Result<k8s::Again> done = co_await reconcile_domain(uid);
     co_return done;
   }
-  words_since_.erase(uid);
+  waits_.erase(uid);
   Result<k8s::Again> cleaned = co_await clean_orphans(uid);
   co_return cleaned;
 }
@@ -123,23 +126,44 @@ Async<Result<bool>> Reconciler::domain_exists(std::string uid) {
 }
 
 bool Reconciler::settled_words(const std::string& uid, bool urgent) {
-  if (urgent) return true;
-  auto [since, fresh] = words_since_.emplace(uid, time_.now());
-  return !fresh && time_.now() - since->second >= words_settle;
+  std::optional<Instant>& since = waits_[uid].words;
+  bool settled = urgent || (since && time_.now() - *since >= words_settle);
+  if (settled)
+    since.reset();
+  else if (!since)
+    since = time_.now();
+  return settled;
+}
+
+k8s::Again Reconciler::tell_of_waiting(const k8s::Object& domain, const Plan& plan) {
+  Waits& waits = waits_[std::string(domain.uid())];
+  auto ready = std::ranges::find(plan.findings, "Ready", &Finding::type);
+  if (ready == plan.findings.end() || ready->reason != waiting) {
+    waits.daemons.reset();
+    waits.told = false;
+    return {};
+  }
+  if (!waits.daemons) waits.daemons = time_.now();
+  if (waits.told) return {};
+  Duration passed = time_.now() - *waits.daemons;
+  if (passed < patience) return patience - passed;
+  waits.told = true;
+  events_.record(k8s::EventType::normal, k8s::reference_of(domain), ready->reason, ready->message);
+  return {};
 }
 
 Async<Result<k8s::Again>> Reconciler::write_status(std::string uid, Plan plan) {
   k8s::ObjectPtr object = caches_.domain(uid);
   if (!object || plan.findings.empty()) co_return k8s::Again{};
+  k8s::Again again = tell_of_waiting(*object, plan);
   std::optional<StatusChange> change = status_patch(*object, plan, time_.wall());
   if (!change) {
-    words_since_.erase(uid);
-    co_return k8s::Again{};
+    waits_[uid].words.reset();
+    co_return again;
   }
   if (!settled_words(uid, change->urgent)) co_return k8s::Again{words_settle};
-  words_since_.erase(uid);
   Result<void> sent = co_await send_status(object, std::move(plan), std::move(change->patch));
-  if (sent) co_return k8s::Again{};
+  if (sent) co_return again;
   if (sent.error().code != k8s::Errc::conflict) co_return std::move(sent).failure();
   // A daemon wrote meanwhile: the next reconcile starts from what it said.
   CO_TRY_VOID(co_await performer_.refresh(Kind::domain, object));
@@ -162,6 +186,7 @@ void Reconciler::tell(const k8s::Object& domain, const Plan& plan) {
   for (const Finding& finding : news(domain, plan)) {
     // "Ready" says the same.
     if (finding.type == "TemplateReady" || finding.type == "DaemonsReady") continue;
+    if (finding.reason == waiting) continue;  // tell_of_waiting()
     events_.record(finding.warning ? k8s::EventType::warning : k8s::EventType::normal,
                    k8s::reference_of(domain), finding.reason, finding.message);
   }

@@ -31,7 +31,10 @@ private:
   // Says when to look again: a change of mere words waits a moment, for most do not last.
   Async<Result<k8s::Again>> write_status(std::string uid, Plan plan);
   Async<Result<void>> send_status(k8s::ObjectPtr object, Plan plan, Json patch);
+  // True once only words have differed for a while. `urgent`: at once.
   bool settled_words(const std::string& uid, bool urgent);
+  // An Event that a domain waits for its daemons comes only if it goes on: most are ready soon.
+  k8s::Again tell_of_waiting(const k8s::Object& domain, const Plan& plan);
   void tell(const k8s::Object& domain, const Plan& plan);
   void tell_of_use(const std::string& uid, const Action& action);
 
@@ -41,7 +44,12 @@ private:
   Caches& caches_;
   Settings settings_;
   Performer performer_;
-  std::map<std::string, Instant> words_since_;  // UID → when only words began to differ
+  struct Waits {
+    std::optional<Instant> words = {};    // since when only the words of its conditions differ
+    std::optional<Instant> daemons = {};  // since when it has been waiting for daemons
+    bool told = false;                    // … and an Event has said so
+  };
+  std::map<std::string, Waits> waits_;  // by UID
 };
 
 }  // namespace nvdra::roles::controller

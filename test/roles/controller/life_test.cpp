@@ -1,0 +1,197 @@
+// Domains from their creation to their end, against the sandbox's API server.
+#include "roles/controller/life.hpp"
+
+using namespace nvdra;
+using namespace nvdra::roles;
+using namespace nvdra::roles::controller;
+using namespace nvdra::roles::controller::test;
+
+namespace {
+
+Member entry(std::string node, std::int64_t index, bool ready) {
+  return {NodeName(node), "10.0.0.1", CliqueId("11111111-2222-3333-4444-555555555555.1"), index,
+          ready};
+}
+
+std::string daemon_name(const std::string& uid) {
+  return daemon_object_name(DomainUid(uid));
+}
+
+}  // namespace
+
+TEST_CASE("a domain is formed with six requests",
+          "[controller][life]") {
+  Life life;
+  life.start();
+  std::string uid = life.create_domain("a");
+  life.until("formed", [&] { return life.state("a") == "Ready NoDaemonsNeeded"; });
+  CHECK(life.find("daemonsets", "driver", daemon_name(uid)));
+  CHECK(life.find("resourceclaimtemplates", "driver", daemon_name(uid)));
+  CHECK(life.find("resourceclaimtemplates", "default", "t-a"));
+  life.until("told", [&] { return life.count("events") == 1; });
+  // Finalizer, three objects, status, Event.
+  CHECK(life.requests() == 6);
+}
+
+TEST_CASE("status follows the members from the node's label to Ready", "[controller][life]") {
+  Life life;
+  life.start();
+  std::string uid = life.create_domain("a", 1);
+  life.until("formed", [&] { return life.state("a") == "NotReady WaitingForNodes"; });
+  life.label_node("n1", uid.c_str());
+  life.until("expected", [&] { return life.state("a") == "NotReady WaitingForDaemons"; });
+  life.run_daemon(uid, "n1");
+  life.set_clique(uid, {entry("n1", 0, false)});
+  life.until("joined", [&] { return array_or_empty(life.status("a"), "nodes").size() == 1; });
+  CHECK(life.state("a") == "NotReady WaitingForDaemons");
+
+  std::uint64_t before = life.requests();
+  Instant since = Clock::now();
+  life.set_clique(uid, {entry("n1", 0, true)});
+  life.until("ready", [&] { return life.state("a") == "Ready DaemonsReady"; });
+  CHECK(Clock::now() - since < 1s);
+  CHECK(text_or_empty(life.status("a"), "nodeSummary") == "1/1");
+  CHECK(life.requests() - before <= 2);
+
+  SECTION("the member leaves with its node: the key `nodes` disappears") {
+    life.set_clique(uid, {});
+    life.remove("pods", {"driver", "d-n1"});
+    life.label_node("n1", nullptr);
+    life.until("left", [&] { return life.state("a") == "NotReady WaitingForNodes"; });
+    CHECK(nvdra::find(life.status("a"), "nodes") == nullptr);
+  }
+  SECTION("a member whose pod vanished is removed after one live list, and only then") {
+    life.server->reset_counts();
+    life.set_clique(uid, {entry("n1", 0, true), entry("gone", 1, true)});
+    auto entries = [&] {
+      auto clique = life.find("computedomaincliques", "driver", uid + "." + life.clique_id);
+      return array_or_empty(clique->json(), "daemons").size();
+    };
+    life.until("pruned", [&] { return entries() == 1; });
+    CHECK(life.server->count("list", "pods") + life.server->count("LIST", "pods") == 1);
+    CHECK(life.state("a") == "Ready DaemonsReady");
+  }
+}
+
+TEST_CASE("deletion leaves nothing: objects, labels of all nodes, and the domain go at once",
+          "[controller][life]") {
+  Life life;
+  life.start();
+  std::string uid = life.create_domain("a");
+  life.until("formed", [&] { return life.state("a") == "Ready NoDaemonsNeeded"; });
+  for (int i = 0; i < 40; ++i) life.label_node(fmt::format("n{}", i), uid.c_str());
+  life.until("expected", [&] { return life.state("a") == "NotReady WaitingForDaemons"; });
+  life.label_node("n7", "another-domain");
+  life.remove("computedomains", {"default", "a"});
+  life.until("gone", [&] { return !life.find("computedomains", "default", "a"); });
+  CHECK(life.count("daemonsets") == 0);
+  CHECK(life.count("resourceclaimtemplates") == 0);
+  for (int i = 0; i < 40; ++i) {
+    auto node = life.find("nodes", "", fmt::format("n{}", i));
+    const JsonObject& labels = object_or_empty(node->json(), "metadata/labels");
+    CAPTURE(i);
+    CHECK(labels.contains(domain_label) == (i == 7));
+  }
+}
+
+TEST_CASE("a deletion interrupted anywhere is finished by the next controller (W-C3, W-C6)",
+          "[controller][life]") {
+  Life life;
+  life.start();
+  std::string uid = life.create_domain("a");
+  life.until("formed", [&] { return life.state("a") == "Ready NoDaemonsNeeded"; });
+  life.stop();
+  const std::string lost = GENERATE("nothing", "daemonsets", "resourceclaimtemplates");
+  CAPTURE(lost);
+  life.remove("computedomains", {"default", "a"});
+  if (lost != "nothing") {
+    life.remove(lost, {"driver", daemon_name(uid)});
+    life.change(lost, {"driver", daemon_name(uid)}, {{"metadata", {{"finalizers", nullptr}}}});
+    REQUIRE_FALSE(life.find(lost, "driver", daemon_name(uid)));
+  }
+  life.start();
+  life.until("gone", [&] { return !life.find("computedomains", "default", "a"); });
+  CHECK(life.count("daemonsets") + life.count("resourceclaimtemplates") == 0);
+}
+
+TEST_CASE("objects and labels whose domain vanished while nobody looked are removed",
+          "[controller][life]") {
+  Life life;
+  life.start();
+  std::string uid = life.create_domain("a");
+  life.until("formed", [&] { return life.state("a") == "Ready NoDaemonsNeeded"; });
+  life.stop();
+  life.remove("computedomains", {"default", "a"});
+  life.change("computedomains", {"default", "a"}, {{"metadata", {{"finalizers", nullptr}}}});
+  life.label_node("n1", uid.c_str());
+  REQUIRE(life.count("computedomains") == 0);
+  life.start();
+  life.until("gone", [&] {
+    auto node = life.find("nodes", "", "n1");
+    return life.count("daemonsets") + life.count("resourceclaimtemplates") == 0 &&
+           !object_or_empty(node->json(), "metadata/labels").contains(domain_label);
+  });
+}
+
+TEST_CASE("the second domain of one template gets nothing until the name is free (W-C8)",
+          "[controller][life]") {
+  Life life;
+  life.start();
+  life.make("resourceclaimtemplates", "default",
+            {{"metadata", {{"name", "t-a"}}}, {"spec", {{"spec", {{"devices", JsonObject{}}}}}}});
+  std::string uid = life.create_domain("a");
+  life.until("told", [&] { return life.state("a") == "NotReady TemplateNameTaken"; });
+  CHECK(life.count("daemonsets") == 0);
+  CHECK(life.count("resourceclaimtemplates") == 1);
+  life.remove("resourceclaimtemplates", {"default", "t-a"});
+  life.until("formed", [&] { return life.state("a") == "Ready NoDaemonsNeeded"; });
+}
+
+TEST_CASE("a DaemonSet that a user deletes comes back", "[controller][life]") {
+  Life life;
+  life.start();
+  std::string uid = life.create_domain("a");
+  life.until("formed", [&] { return life.state("a") == "Ready NoDaemonsNeeded"; });
+  auto own = [&] {
+    auto found = life.find("daemonsets", "driver", daemon_name(uid));
+    return found ? std::string(text_or_empty(found->json(), "metadata/uid")) : "";
+  };
+  std::string before = own();
+  life.remove("daemonsets", {"driver", daemon_name(uid)});
+  life.until("again", [&] { return !own().empty() && own() != before; });
+}
+
+TEST_CASE("a daemon's own entry survives the controller's writes (reports 40)",
+          "[controller][life]") {
+  Life life;
+  life.start();
+  std::string uid = life.create_domain("a", 2);
+  life.until("formed", [&] { return life.state("a") == "NotReady WaitingForNodes"; });
+  life.label_node("n1", uid.c_str());
+  life.run_daemon(uid, "n1", "ComputeDomainCliques=false,");
+  Json entries = JsonArray{member_entry(entry("n1", 0, true), MemberList::domain_nodes)};
+  life.change("computedomains", {"default", "a"}, {{"status", {{"nodes", entries}}}}, "status");
+  life.until("counted", [&] { return text_or_empty(life.status("a"), "nodeSummary") == "1/1"; });
+  CHECK(life.status("a").at("nodes") == entries);
+}
+
+TEST_CASE("a hundred domains at once cost the same each, and leave together",
+          "[controller][life]") {
+  Life life;
+  life.start();
+  for (int i = 0; i < 100; ++i) life.create_domain(fmt::format("d{}", i));
+  life.until("formed", [&] {
+    for (int i = 0; i < 100; ++i)
+      if (life.state(fmt::format("d{}", i)) != "Ready NoDaemonsNeeded") return false;
+    return true;
+  });
+  life.until("told", [&] { return life.count("events") == 100; });
+  CHECK(life.requests() == 600);
+  life.server->reset_counts();
+  for (int i = 0; i < 100; ++i) life.remove("computedomains", {"default", fmt::format("d{}", i)});
+  life.until("gone", [&] { return life.count("computedomains") == 0; });
+  CHECK(life.count("daemonsets") + life.count("resourceclaimtemplates") == 0);
+  INFO(life.asked());
+  // Three deletions, three finalizers of objects, one of the domain.
+  CHECK(life.requests() == 700);
+}
