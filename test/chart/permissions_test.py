@@ -33,6 +33,13 @@ class Permissions(ChartTest):
             "/pods": READ,
         }, rendered.rules("Role", "nvdra-role-controller", "nvdra"))
 
+    def test_cleaning_up_after_a_change_of_mode_needs_the_rights_of_the_other_mode(self):
+        cleaning = Rendered([*HOST_MANAGED, "resources.computeDomains.imex.cleanUpOtherMode=true"])
+        for kind, name, space in (("ClusterRole", CONTROLLER, None), ("Role", "nvdra-role-controller", "nvdra")):
+            self.assertEqual(Rendered().rules(kind, name, space), cleaning.rules(kind, name, space))
+        self.assertEqual([], [role["metadata"]["name"] for role in cleaning.all("ClusterRole")
+                              if "daemon" in role["metadata"]["name"]])
+
     def test_the_lease_is_the_only_one_and_only_with_leader_election(self):
         for values in (HOST_MANAGED, []):
             rules = Rendered([*values, *ELECTION]).rules("Role", "nvdra-role-controller", "nvdra")

@@ -9,7 +9,8 @@ CONTROLLER = LOGGING | {
     "ADDITIONAL_NAMESPACES", "LEADER_ELECTION_ENABLED", "LEADER_ELECTION_LEASE_LOCK_NAMESPACE",
     "LEADER_ELECTION_LEASE_LOCK_NAME", "LEADER_ELECTION_LEASE_DURATION", "LEADER_ELECTION_RENEW_DEADLINE",
     "LEADER_ELECTION_RETRY_PERIOD", "KUBECONFIG", "KUBE_API_QPS", "KUBE_API_BURST", "FEATURE_GATES",
-    "IMEX_CONFIG_OVERRIDES", "CD_DAEMON_PRIORITY_CLASS_NAME", "NVIDIA_VISIBLE_DEVICES",
+    "IMEX_CONFIG_OVERRIDES", "CD_DAEMON_PRIORITY_CLASS_NAME", "NVIDIA_VISIBLE_DEVICES", "CD_DAEMON_ROLL_OUT",
+    "CLEAN_UP_OTHER_MODE",
 }
 PLUGIN = LOGGING | {
     "NODE_NAME", "NAMESPACE", "HTTP_ENDPOINT", "METRICS_PATH", "CDI_ROOT", "NVIDIA_DRIVER_ROOT", "HOST_DRIVER_ROOT",
@@ -23,7 +24,8 @@ WAIT_FOR_DRIVER = {"NVIDIA_DRIVER_ROOT", "NVIDIA_VISIBLE_DEVICES", "KUBELET_REGI
 
 EVERYTHING = ["altProcDevices=/a", "nvidiaCDIHookPath=/h", "maskNvidiaDriverParams=true", "imagePullSecrets[0].name=s",
               "featureGates.ComputeDomainCliques=false", "controller.leaderElection.enabled=true",
-              "resources.computeDomains.imex.config.A=1"]
+              "resources.computeDomains.imex.config.A=1", "resources.computeDomains.imex.rollOutDaemons=true",
+              "resources.computeDomains.imex.cleanUpOtherMode=true"]
 
 
 class Variables(ChartTest):
@@ -64,6 +66,16 @@ class Variables(ChartTest):
         hosted = env(Rendered([*HOST_MANAGED, *values]).controller())
         self.assertNotIn("IMEX_CONFIG_OVERRIDES", hosted)
         self.assertNotIn("CD_DAEMON_PRIORITY_CLASS_NAME", hosted)
+
+    def test_rolling_out_and_cleaning_up_are_asked_for(self):
+        found = env(Rendered().controller())
+        self.assertNotIn("CD_DAEMON_ROLL_OUT", found)
+        self.assertNotIn("CLEAN_UP_OTHER_MODE", found)
+        asked = ["resources.computeDomains.imex.rollOutDaemons=true", "resources.computeDomains.imex.cleanUpOtherMode=true"]
+        self.assertEqual("true", env(Rendered(asked).controller())["CD_DAEMON_ROLL_OUT"])
+        hosted = env(Rendered([*HOST_MANAGED, *asked]).controller())
+        self.assertEqual("true", hosted["CLEAN_UP_OTHER_MODE"])
+        self.assertNotIn("CD_DAEMON_ROLL_OUT", hosted)
 
     def test_metrics_off_leaves_the_controllers_endpoint_for_the_probes(self):
         found = env(Rendered(["controller.metrics.enabled=false"]).controller())

@@ -55,7 +55,15 @@
   value: {{ include "nvdra.mode" . }}
 - name: IMEX_ISOLATION
   value: {{ dig "computeDomains" "imex" "isolation" "" .Values.resources | quote }}
+{{- if dig "computeDomains" "imex" "cleanUpOtherMode" false .Values.resources }}
+- name: CLEAN_UP_OTHER_MODE
+  value: "true"
+{{- end }}
 {{- if include "nvdra.driverManaged" . }}
+{{- if dig "computeDomains" "imex" "rollOutDaemons" false .Values.resources }}
+- name: CD_DAEMON_ROLL_OUT
+  value: "true"
+{{- end }}
 {{- with $c.priorityClassName }}
 - name: CD_DAEMON_PRIORITY_CLASS_NAME
   value: {{ . | quote }}

@@ -73,6 +73,11 @@ compute-domain-daemon-service-account
 {{- if eq (include "nvdra.mode" .) "driverManaged" }}true{{ end -}}
 {{- end -}}
 
+{{- /* "true" if the controller works on the daemons' objects: it makes them, or removes what is left of them. */ -}}
+{{- define "nvdra.managesDaemons" -}}
+{{- if or (include "nvdra.driverManaged" .) (dig "computeDomains" "imex" "cleanUpOtherMode" false .Values.resources) }}true{{ end -}}
+{{- end -}}
+
 {{- /* "true" if the plugin writes to its own Node object: domain label or clique label. */ -}}
 {{- define "nvdra.pluginWritesNode" -}}
 {{- if or (include "nvdra.driverManaged" .) .Values.kubeletPlugin.containers.computeDomains.gpuCliqueLabelEnabled }}true{{ end -}}
