@@ -20,6 +20,7 @@
 #include "roles/kubelet_plugin/health.hpp"
 #include "roles/kubelet_plugin/host_gate.hpp"
 #include "roles/kubelet_plugin/recovery.hpp"
+#include "roles/kubelet_plugin/served_cliques.hpp"
 
 #include <boost/asio/this_coro.hpp>
 
@@ -89,7 +90,8 @@ public:
     domains_.store().on_change([this](const auto&, const auto&) { news_.notify(); });
     facts_.check_driver(driver_managed() && config.gates.enabled("IMEXDaemonsWithDNSNames"));
     facts_.on_finding([this](std::string reason, std::string message) {
-      tell_node(std::move(reason), std::move(message));
+      tell_node(reason, std::move(message));
+      if (reason == "FabricCliqueChanged") tell_former_cliques();
     });
     metrics_.watch_fabric([this] { return facts_.clique_changes(); },
                           [this] { return !facts_.mixed().empty(); });
@@ -189,6 +191,7 @@ private:
       if (!written)
         LOG_WARNING("Cannot write the CDI file of the driver, daemon claims will try again",
                     {{"err", written.error().text()}});
+      tell_former_cliques();
     }
     Result<void> ended = co_await facts_.run();
     co_return ended;
@@ -226,6 +229,15 @@ private:
     }
     Result<void> ended = co_await clean_up_.run();
     co_return ended;
+  }
+
+  void tell_former_cliques() {
+    if (!driver_managed() || !facts_.clique()) return;
+    for (const std::string& each :
+         daemons_of_former_cliques(checkpoint_.current(), cdi_, *facts_.clique())) {
+      LOG_WARNING(each);
+      tell_node("FabricCliqueChanged", each);
+    }
   }
 
   // The name as UID: so kubelets write, and kubectl describe looks.

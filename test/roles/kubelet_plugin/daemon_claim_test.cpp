@@ -1,5 +1,6 @@
 // Claims of the driver's own daemons, and what they find on the node.
 #include "roles/kubelet_plugin/managed_node.hpp"
+#include "roles/kubelet_plugin/served_cliques.hpp"
 
 #include <fstream>
 #include <iterator>
@@ -164,4 +165,36 @@ TEST_CASE("a daemon claim can be unprepared when its ComputeDomain is gone, twic
   CHECK(node.unprepare("x", driver_space));
   CHECK(node.unprepare("x", driver_space));
   CHECK_FALSE(node.entry("x"));
+}
+
+TEST_CASE("a daemon that serves another clique than the node's is told of", "[plugin][daemon]") {
+  if (fake::must_skip_root_tests()) return;
+  ManagedNode node;
+  node.claim("x", daemon_status(), driver_space);
+  REQUIRE(node.prepare("x", driver_space));
+  const dra::Checkpoint& checkpoint = node.checkpoint.current();
+  CHECK(daemons_of_former_cliques(checkpoint, node.cdi, CliqueId(node_clique)).empty());
+  auto told = daemons_of_former_cliques(checkpoint, node.cdi, CliqueId("another.9"));
+  REQUIRE(told.size() == 1);
+  CHECK_THAT(told[0], Catch::Contains("ComputeDomain default/d") && Catch::Contains(node_clique) &&
+                          Catch::Contains("clique another.9") && Catch::Contains("nvdra/x"));
+}
+
+TEST_CASE("a clique that changes is counted, logged and told", "[plugin][daemon]") {
+  if (fake::must_skip_root_tests()) return;
+  ManagedNode node;
+  std::vector<std::string> told;
+  node.facts.on_finding(
+      [&](std::string reason, std::string message) { told.push_back(reason + ": " + message); });
+  node.root.tool("/usr/bin/nvidia-smi",
+                 "out 0, NVIDIA GB200, GPU-1, 580.95.05, Completed, Success, 9, "
+                 "11111111-2222-3333-4444-555555555555\n"
+                 "out 1, NVIDIA GB200, GPU-2, 580.95.05, N/A, N/A, N/A, N/A\n");
+  REQUIRE(node.run(node.ask_facts()));
+  CHECK(node.facts.clique_changes() == 1);
+  CHECK_FALSE(node.facts.mixed().empty());
+  REQUIRE(told.size() == 2);
+  CHECK_THAT(told[0], Catch::StartsWith("FabricMixed: ") && Catch::Contains("GPU-2"));
+  CHECK_THAT(told[1], Catch::StartsWith("FabricCliqueChanged: ") && Catch::Contains(node_clique) &&
+                          Catch::Contains("555555555555.9"));
 }
