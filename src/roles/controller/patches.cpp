@@ -138,9 +138,10 @@ std::optional<StatusChange> status_patch(const k8s::Object& domain, const Plan& 
   JsonObject status{{"status", plan.ready ? "Ready" : "NotReady"},
                     {"observedGeneration", domain.generation()},
                     {"conditions", conditions(domain, plan, now)}};
-  if (plan.nodes) status["nodeSummary"] = plan.node_summary;
-  bool nodes_differ = plan.nodes && !same_nodes(domain, *plan.nodes);
   const Json* before = find(domain.json(), "status");
+  bool summarized = !plan.node_summary.empty() || (before && get(*before, "nodeSummary"));
+  if (plan.nodes && summarized) status["nodeSummary"] = plan.node_summary;
+  bool nodes_differ = plan.nodes && !same_nodes(domain, *plan.nodes);
   if (before && contains(*before, status) && !nodes_differ) return std::nullopt;
 
   JsonObject patch;

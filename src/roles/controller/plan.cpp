@@ -35,6 +35,8 @@ Plan plan_host_managed(const Domain& domain, const Observed& observed, const Set
     plan.findings.back().holds = false;
     return plan;
   }
+  // Members of an earlier life: hostManaged has none.
+  if (!array_or_empty(observed.domain->json(), "status/nodes").empty()) plan.nodes.emplace();
   Finding workload = plan_template(domain, observed, settings, plan.actions);
   Finding ready = as_ready(workload);
   if (workload.holds) {

@@ -80,7 +80,7 @@ struct Plan {
   std::vector<Action> actions;
   std::vector<Finding> findings;  // empty: leave the status alone
   bool ready = false;             // status.status
-  // status.nodes and status.nodeSummary; nullopt: leave them alone (hostManaged).
+  // status.nodes and status.nodeSummary; nullopt: leave them alone.
   std::optional<std::vector<Member>> nodes = {};
   std::string node_summary = {};
   bool doubtful = false;  // an entry is to be judged by a live list of the daemon pods

@@ -92,6 +92,13 @@ Finding plan_daemons(const Domain& domain, const Observed& observed, const Setti
                                place),
                    true);
 
+  if (sets.size() > 1)
+    plan.findings.push_back(
+        {"DaemonsCurrent", false, "SeveralDaemonSets",
+         fmt::format("the domain has {} DaemonSets, in the namespaces {} and {}: delete the one of "
+                     "the earlier installation",
+                     sets.size(), sets[0]->space(), sets[1]->space()),
+         true});
   Json wanted = daemon_template(domain.uid, space, settings.resource_version);
   std::vector<k8s::ObjectPtr> own = own_daemon_templates(observed, domain.uid, settings);
   std::size_t before = plan.actions.size();

@@ -192,6 +192,18 @@ TEST_CASE("a DaemonSet in an additional namespace goes on serving its domain",
   CHECK(plan.ready);
 }
 
+TEST_CASE("DaemonSets of one domain in two namespaces are reported, and both go with it",
+          "[controller][plan]") {
+  Observed observed = formed();
+  observed.daemon_sets.push_back(daemons_of(managed, "further"));
+  Plan plan = plan_domain(observed, managed);
+  CHECK(told(plan.actions).empty());
+  CHECK(finding(plan, "DaemonsCurrent").reason == "SeveralDaemonSets");
+  observed.domain = domain({.deleting = true});
+  CHECK_THAT(told(plan_domain(observed, managed).actions),
+             Catch::Contains("delete driver/") && Catch::Contains("delete further/"));
+}
+
 TEST_CASE("an outdated DaemonSet is changed while nobody uses it, else only reported (W-C5)",
           "[controller][plan]") {
   Settings newer = managed;

@@ -46,6 +46,8 @@ public:
     server->reset_counts();
   }
   void stop() { controller_.reset(); }
+  // For the next start.
+  Settings& settings() { return settings_; }
 
   // Runs the loop until the condition holds; fails after 20 s.
   void until(const std::string& what, const std::function<bool()>& holds) {

@@ -19,8 +19,7 @@ std::string daemon_name(const std::string& uid) {
 
 }  // namespace
 
-TEST_CASE("a domain is formed with six requests",
-          "[controller][life]") {
+TEST_CASE("a domain is formed with six requests", "[controller][life]") {
   Life life;
   life.start();
   std::string uid = life.create_domain("a");
@@ -73,19 +72,19 @@ TEST_CASE("status follows the members from the node's label to Ready", "[control
   }
 }
 
-TEST_CASE("deletion leaves nothing: objects, labels of all nodes, and the domain go at once",
-          "[controller][life]") {
+TEST_CASE("objects, labels of all nodes, and the domain go at once", "[controller][life]") {
   Life life;
   life.start();
   std::string uid = life.create_domain("a");
   life.until("formed", [&] { return life.state("a") == "Ready NoDaemonsNeeded"; });
   for (int i = 0; i < 40; ++i) life.label_node(fmt::format("n{}", i), uid.c_str());
   life.until("expected", [&] { return life.state("a") == "NotReady WaitingForDaemons"; });
-  life.label_node("n7", "another-domain");
+  life.label_node("n7", life.create_domain("other").c_str());
   life.remove("computedomains", {"default", "a"});
   life.until("gone", [&] { return !life.find("computedomains", "default", "a"); });
-  CHECK(life.count("daemonsets") == 0);
-  CHECK(life.count("resourceclaimtemplates") == 0);
+  CHECK_FALSE(life.find("daemonsets", "driver", daemon_name(uid)));
+  CHECK_FALSE(life.find("resourceclaimtemplates", "driver", daemon_name(uid)));
+  CHECK_FALSE(life.find("resourceclaimtemplates", "default", "t-a"));
   for (int i = 0; i < 40; ++i) {
     auto node = life.find("nodes", "", fmt::format("n{}", i));
     const JsonObject& labels = object_or_empty(node->json(), "metadata/labels");
@@ -159,6 +158,33 @@ TEST_CASE("a DaemonSet that a user deletes comes back", "[controller][life]") {
   std::string before = own();
   life.remove("daemonsets", {"driver", daemon_name(uid)});
   life.until("again", [&] { return !own().empty() && own() != before; });
+}
+
+TEST_CASE("a change of mode with domains present is refused, or cleaned up when told (W-C19)",
+          "[controller][life]") {
+  Life life;
+  life.start();
+  std::string uid = life.create_domain("a");
+  life.label_node("n1", uid.c_str());
+  life.run_daemon(uid, "n1");
+  life.set_clique(uid, {entry("n1", 0, true)});
+  life.until("ready", [&] { return life.state("a") == "Ready DaemonsReady"; });
+  life.stop();
+
+  life.settings().mode = ImexMode::host_managed;
+  life.start();
+  life.until("refused", [&] { return life.state("a") == "NotReady LeftoversOfDriverManaged"; });
+  CHECK(life.count("daemonsets") == 1);
+  life.stop();
+
+  life.settings().clean_up_other_mode = true;
+  life.start();
+  life.until("admitted", [&] { return life.state("a") == "Ready Admitted"; });
+  CHECK(life.count("daemonsets") == 0);
+  CHECK(life.count("resourceclaimtemplates") == 1);
+  CHECK(nvdra::find(life.status("a"), "nodes") == nullptr);
+  auto node = life.find("nodes", "", "n1");
+  CHECK_FALSE(object_or_empty(node->json(), "metadata/labels").contains(domain_label));
 }
 
 TEST_CASE("a daemon's own entry survives the controller's writes (reports 40)",
