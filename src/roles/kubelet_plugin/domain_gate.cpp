@@ -115,13 +115,11 @@ Async<Result<std::vector<DaemonPod>>> DomainGate::list_pods(DomainUid domain) {
   k8s::ListOptions options;
   options.label_selector = fmt::format("{}={}", domain_label, domain.value);
   options.field_selector = "spec.nodeName=" + config_.node.value;
-  std::string space = config_.namespaces.size() == 1 ? config_.namespaces.front() : "";
-  CO_TRY(k8s::ListAnswer listed, co_await parts_.client.list(pods(), space, options));
   std::vector<DaemonPod> found;
-  for (const k8s::Object& pod : listed.items) {
-    // Anybody may put the label onto a pod of his own namespace.
-    bool ours = std::ranges::find(config_.namespaces, pod.space()) != config_.namespaces.end();
-    if (ours) found.push_back(daemon_pod(pod));
+  // Anybody may put the label onto a pod of his own namespace; those are not looked at.
+  for (const std::string& space : config_.namespaces) {
+    CO_TRY(k8s::ListAnswer listed, co_await parts_.client.list(pods(), space, options));
+    for (const k8s::Object& pod : listed.items) found.push_back(daemon_pod(pod));
   }
   co_return found;
 }
