@@ -2,6 +2,7 @@
 
 #include "base/log.hpp"
 #include "base/metrics.hpp"
+#include "base/resident.hpp"
 #include "base/task_group.hpp"
 #include "base/try.hpp"
 #include "imex/imex_log.hpp"
@@ -17,6 +18,7 @@ namespace nvdra::roles::daemon {
 namespace {
 
 constexpr Duration farewell_limit = 8s;
+constexpr Duration start_over = 5s;
 
 // One write a line, with the name of who says it.
 void pass_on(std::string_view line) {
@@ -102,10 +104,22 @@ Async<Result<void>> Daemon::run_tasks(TaskGroup& tasks) try {
   tasks.spawn("refresh", refresher_.run());
   tasks.spawn("pod", herald_.run(news_, [this] { return verdict(); }));
   tasks.spawn("events", herald_.send_events());
+  tasks.spawn("thrift", be_thrifty());
   Result<void> ended = co_await tasks.join();
   co_return ended;
 } catch (const boost::system::system_error& thrown) {
   if (thrown.code() != asio::error::operation_aborted) throw;
+  co_return ok();
+}
+
+// The start is over once this member has been ready for a while.
+Async<Result<void>> Daemon::be_thrifty() {
+  while (!verdict().ready) {
+    const auto count = co_await news_.wait(news_.count());
+    (void)count;
+  }
+  co_await world_.time.sleep(start_over);
+  give_back_code();
   co_return ok();
 }
 

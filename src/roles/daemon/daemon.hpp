@@ -42,6 +42,7 @@ public:
 
 private:
   Async<Result<void>> run_tasks(TaskGroup& tasks);
+  Async<Result<void>> be_thrifty();
   Async<void> say_farewell();
   Async<Result<void>> leave();
   Async<Result<void>> stop_child();
