@@ -16,7 +16,22 @@ Async<Result<void>> some_news(Event* news, std::uint64_t seen) {
   co_return ok();
 }
 
+// One line of plain text: a child's log may hold anything.
+std::string plain(std::string_view text) {
+  constexpr std::size_t longest = 500;
+  std::string line(text.substr(0, longest));
+  for (char& c : line)
+    if (c < ' ' || c > '~') c = '?';
+  return line;
+}
+
 }  // namespace
+
+std::string told(const Verdict& verdict) {
+  if (verdict.ready) return {};
+  const bool only_word = verdict.reason == "nvidia-imex says " + verdict.state;
+  return plain(only_word ? verdict.state : verdict.state + ": " + verdict.reason);
+}
 
 Duration patience_with(const Verdict& verdict) {
   const bool trouble = verdict.state == "CRASHING" || verdict.state == "FILES";
@@ -66,7 +81,7 @@ Async<void> Herald::follow(Event* news, std::function<Verdict()> verdict) {
     Verdict now = verdict();
     if (now.state != held.state) since = time_.now();
     held = std::move(now);
-    if (held.reason == written_) {
+    if (told(held) == written_) {
       co_await news->wait(seen);
       continue;
     }
@@ -75,19 +90,18 @@ Async<void> Herald::follow(Event* news, std::function<Verdict()> verdict) {
     Result<void> early = co_await within(time_, left, some_news(news, seen));
     (void)early;
   }
-  co_await write(held.reason);
+  co_await write(told(held));
   co_await time_.sleep(between_writes);
 }
 
 Async<void> Herald::write(std::string reason) {
-  constexpr std::size_t longest = 500;
   if (!reason.empty()) {
     LOG_WARNING("This member is not ready", {{"why", reason}});
     events_.record(k8s::EventType::warning,
                    {"v1", "Pod", {config_.pod_space, config_.pod_name}, config_.pod_uid},
                    "IMEXDaemonNotReady", reason);
   }
-  Json value = reason.empty() ? Json(nullptr) : Json(reason.substr(0, longest));
+  Json value = reason.empty() ? Json(nullptr) : Json(reason);
   Result<k8s::Object> pod =
       co_await patch_pod({{"annotations", {{imex_state_annotation, std::move(value)}}}});
   if (!pod) {

@@ -41,6 +41,8 @@ private:
   std::string written_;  // the annotation as it stands
 };
 
+// The annotation: the state word, with the reason where that says more; "" when ready.
+std::string told(const Verdict& verdict);
 // How long a verdict must hold before it is told.
 Duration patience_with(const Verdict& verdict);
 

@@ -104,6 +104,7 @@ Async<void> Membership::perform(Move move, k8s::ObjectPtr seen) {
            {{"object", place_.text()}, {"what", patch ? patch->what : "create and join"}});
   contention_ = 0;
   backoff_.reset();
+  write_trouble_.clear();
   informer_.store.note_written(*std::move(written));
 }
 
@@ -130,9 +131,12 @@ Async<void> Membership::learn_from(const Error& error, k8s::ObjectPtr seen) {
     co_return;
   }
   const Duration pause = backoff_.next(parts_.time.now());
-  if (error.text() != trouble_)
+  if (error.text() != write_trouble_)
     LOG_WARNING("Cannot update the list of members, retrying", {{"err", error.text()}});
-  set_trouble(error.text());
+  write_trouble_ = error.text();
+  // A member whose news cannot be written at the moment is a member all the same.
+  const k8s::ObjectPtr known = object();
+  if (!known || !is_member(*known, place_, self_)) set_trouble(error.text());
   co_await parts_.time.sleep(pause);
   // A 422 has its cause in the object, which may be another one by now.
   if (!k8s::is_retryable(error)) co_await look();

@@ -67,6 +67,7 @@ private:
   std::optional<Instant> displaced_;  // since when the entry has been another pod's
   int contention_ = 0;                // writes refused in a row
   std::uint64_t refused_ = 0;
+  std::string write_trouble_;  // of the last write that failed
   std::string leave_trouble_;
 };
 

@@ -103,6 +103,12 @@ Circle circle_of(const k8s::Object& object, MemberList list, const CliqueId& cli
   return circle;
 }
 
+bool is_member(const k8s::Object& object, const Place& place, const Self& self) {
+  const Circle circle = circle_of(object, place.list, self.clique);
+  const Member* own = circle.own(self);
+  return own && own->ip == self.address;
+}
+
 Move next_move(const k8s::Object* object, const Place& place, const Self& self, bool ready,
                bool take_over) {
   if (auto stuck = foreign(object, place, self)) return *std::move(stuck);

@@ -63,5 +63,7 @@ struct Circle {
   const Member* own(const Self& self) const;
 };
 Circle circle_of(const k8s::Object& object, MemberList list, const CliqueId& clique);
+// This pod has an entry among them.
+bool is_member(const k8s::Object& object, const Place& place, const Self& self);
 
 }  // namespace nvdra::roles::daemon

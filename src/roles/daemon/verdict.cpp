@@ -11,9 +11,10 @@ std::string because(const std::string& trouble) {
 
 Verdict without_child(const Facts& facts) {
   if (facts.crashes == 0) return {false, "STARTING", "nvidia-imex is being started"};
+  // The same words while it lasts: they end up in conditions and Events.
+  const char* often = facts.crashes == 1 ? "has ended" : "keeps ending";
   return {false, "CRASHING",
-          fmt::format("nvidia-imex has ended {} in a row ({}) and is started again after a pause{}",
-                      facts.crashes == 1 ? "once" : fmt::format("{} times", facts.crashes),
+          fmt::format("nvidia-imex {} ({}) and is started again after a pause{}", often,
                       facts.child_end, because(facts.child_trouble))};
 }
 

@@ -103,3 +103,10 @@ TEST_CASE("a node without fabric needs no address", "[daemon][config]") {
 TEST_CASE("trouble is told sooner than a slow start", "[daemon][herald]") {
   CHECK(patience_with({false, "CRASHING", "x"}) < patience_with({false, "INIT_GPU", "x"}));
 }
+
+TEST_CASE("the pod says the state word, and the reason where that says more", "[daemon][herald]") {
+  CHECK(told({true, "READY", ""}).empty());
+  CHECK(told({false, "INIT_GPU", "nvidia-imex says INIT_GPU"}) == "INIT_GPU");
+  CHECK(told({false, "CRASHING", "it keeps ending: \xff\n"}) == "CRASHING: it keeps ending: ??");
+  CHECK(told({false, "JOINING", std::string(9000, 'x')}).size() == 500);
+}

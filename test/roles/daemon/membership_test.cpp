@@ -168,6 +168,21 @@ TEST_CASE("an API server that is away is tried again, and what failed is told",
   CHECK(daemon.membership.trouble().empty());
 }
 
+TEST_CASE("a member whose news cannot be written stays a member, and writes them later",
+          "[daemon][membership]") {
+  World world;
+  Daemon daemon(world, "a", "10.0.0.1", clique_place());
+  world.run(10ms);
+  world.api.down = true;
+  daemon.become(true);
+  world.run(10s, 10ms);
+  CHECK(daemon.membership.trouble().empty());
+  CHECK(world.api.count("PATCH") < 8);
+  world.api.down = false;
+  world.run(10s, 10ms);
+  CHECK(world.members().all[0].ready);
+}
+
 TEST_CASE("a daemon whose API server is away leaves within its limit and says what stays",
           "[daemon][membership]") {
   World world;

@@ -213,7 +213,7 @@ TEST_CASE("a member is ready only when everything about it holds", "[daemon][ver
       {"FILES", "/etc/hosts", [](Facts& f) { f.files_trouble = "/etc/hosts is full"; }},
       {"FILES", "index 2", [](Facts& f) { f.index = 2; }},
       {"STARTING", "being started", [](Facts& f) { f.child_up = false; }},
-      {"CRASHING", "3 times in a row (exit status 1) and is started again after a pause: port",
+      {"CRASHING", "keeps ending (exit status 1) and is started again after a pause: port",
        [](Facts& f) {
          f.child_up = false;
          f.crashes = 3;
