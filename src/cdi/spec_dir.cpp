@@ -41,6 +41,11 @@ Result<Spec> SpecDir::get(const std::string& file) const {
   return spec;
 }
 
+bool SpecDir::holds(const std::string& file, const Spec& spec) const {
+  Result<std::string> text = read_file(directory_.get(), file);
+  return text && *text == render(spec);
+}
+
 Result<std::vector<ClaimUid>> SpecDir::claims() const {
   Result<std::vector<Entry>> entries = list_directory(directory_.get());
   if (!entries) return std::move(entries).failure().during("list the CDI root " + path_);

@@ -25,6 +25,8 @@ public:
   Result<void> remove(const std::string& file);
   // ENOENT when it is missing.
   Result<Spec> get(const std::string& file) const;
+  // Whether the file has exactly the bytes that put() would write. Quicker than get().
+  bool holds(const std::string& file, const Spec& spec) const;
   // The claims that have a file here, sorted.
   Result<std::vector<ClaimUid>> claims() const;
 

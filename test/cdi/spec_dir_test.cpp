@@ -57,6 +57,10 @@ TEST_CASE("a claim's file appears whole, private, and can be replaced and remove
   REQUIRE(back);
   CHECK(*back == channel_spec(claim_with_digit));
 
+  CHECK(dir->holds(name, channel_spec(claim_with_digit)));
+  CHECK_FALSE(dir->holds(name, channel_spec(claim_with_digit, 7)));
+  CHECK_FALSE(dir->holds("absent.yaml", channel_spec(claim_with_digit)));
+
   CHECK(dir->remove(name));
   CHECK_FALSE(fs::exists(root / name));
   CHECK(dir->remove(name));

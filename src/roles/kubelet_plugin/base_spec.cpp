@@ -52,8 +52,7 @@ Result<void> BaseSpec::refresh(std::string_view version, bool complete) {
     return refuse(
         fmt::format("the IMEX daemon cannot run on this node: {}", fmt::join(files.missing, "; ")));
   cdi::Spec wanted = base_spec(files, roots_);
-  Result<cdi::Spec> there = cdi_.get(cdi::base_file());
-  if (there && cdi::render(*there) == cdi::render(wanted)) return ok();
+  if (cdi_.holds(cdi::base_file(), wanted)) return ok();
   LOG_INFO(1, "Writing the CDI file of the driver",
            {{"devices", files.devices.size()},
             {"libraries", files.libraries.size()},

@@ -2,7 +2,6 @@
 #include "base/log.hpp"
 #include "base/try.hpp"
 #include "cdi/names.hpp"
-#include "cdi/render.hpp"
 #include "roles/kubelet_plugin/driver.hpp"
 
 #include <algorithm>
@@ -32,17 +31,16 @@ Result<void> Driver::restore_file(const ClaimUid& uid, const dra::CheckpointClai
   const auto& groups = std::get<std::vector<ConfigGroup>>(read);
   TRY_VOID(make_daemons_ready(groups));
 
-  Result<cdi::Spec> there = parts_.cdi.get(cdi::claim_file(uid));
   std::map<DomainUid, DomainName> domains;
   for (const ConfigGroup& group : groups) {
     if (group.is_channel()) continue;
     k8s::ObjectPtr known = parts_.domains.cached(group.domain().value);
     // A file about a domain that is gone stays as it is.
-    if (!known && there) return ok();
+    if (!known && parts_.cdi.get(cdi::claim_file(uid))) return ok();
     if (known) domains[group.domain()] = {std::string(known->space()), std::string(known->name())};
   }
   TRY(std::optional<cdi::Spec> wanted, wanted_spec(uid, groups, domains));
-  if (!wanted || (there && cdi::render(*there) == cdi::render(*wanted))) return ok();
+  if (!wanted || parts_.cdi.holds(cdi::claim_file(uid), *wanted)) return ok();
   LOG_INFO(0, "Restoring the CDI file of a prepared claim", {{"claim", uid.value}});
   return parts_.cdi.put(cdi::claim_file(uid), *wanted);
 }
