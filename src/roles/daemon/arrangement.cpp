@@ -69,27 +69,33 @@ std::optional<std::int64_t> Arrangement::applied() const {
 }
 
 Async<Result<void>> Arrangement::run() {
-  for (;;) {
+  k8s::ObjectPtr done;
+  for (bool first = true;; first = false) {
     const auto seen = parts_.news.count();
-    Plan plan = lay_out(parts_.object().get(), settings_.list, self_, settings_.names);
-    std::string trouble;
-    bool failed = false;
-    if (const auto* layout = std::get_if<Layout>(&plan.layout)) {
-      const Result<void> done = apply(*layout);
-      failed = !done;
-      if (failed) trouble = done.error().text();
-    } else {
-      trouble = std::get<Unknown>(plan.layout).why;
-    }
-    note(std::move(trouble), std::move(plan.findings));
-    LOG_INFO(1, log::Plain{"Wait for updated ComputeDomainDaemonInfo list"});
-    if (failed) {
-      Result<void> early = co_await within(parts_.time, try_again, some_news(&parts_.news, seen));
-      (void)early;
-    } else {
+    const k8s::ObjectPtr object = parts_.object();
+    if (object == done && !first) {
       co_await parts_.news.wait(seen);
+      continue;
     }
+    const bool arranged = arrange(object.get());
+    if (arranged) done = object;
+    LOG_INFO(1, log::Plain{"Wait for updated ComputeDomainDaemonInfo list"});
+    if (arranged) continue;
+    Result<void> early = co_await within(parts_.time, try_again, some_news(&parts_.news, seen));
+    (void)early;
   }
+}
+
+// False: something could not be written.
+bool Arrangement::arrange(const k8s::Object* object) {
+  Plan plan = lay_out(object, settings_.list, self_, settings_.names);
+  if (const auto* unknown = std::get_if<Unknown>(&plan.layout)) {
+    note(unknown->why, std::move(plan.findings));
+    return true;
+  }
+  const Result<void> done = apply(std::get<Layout>(plan.layout));
+  note(done ? "" : done.error().text(), std::move(plan.findings));
+  return done.has_value();
 }
 
 Result<void> Arrangement::apply(const Layout& layout) {

@@ -64,6 +64,7 @@ public:
   const std::vector<std::string>& findings() const { return findings_; }
 
 private:
+  bool arrange(const k8s::Object* object);
   Result<void> apply(const Layout& layout);
   Result<void> apply_names(const Layout& layout);
   Result<void> apply_addresses(const Layout& layout);

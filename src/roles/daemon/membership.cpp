@@ -182,7 +182,9 @@ Async<Result<bool>> Membership::keep_leaving() {
     Result<bool> gone = co_await take_out();
     if (gone) co_return gone;
     leave_trouble_ = gone.error().text();
-    co_await parts_.time.sleep(between_leaves);
+    // Others leave too, and with each the entries after it move up.
+    co_await parts_.time.sleep(
+        std::chrono::duration_cast<Duration>(between_leaves * (0.5 + parts_.random())));
     co_await look();
   }
 }

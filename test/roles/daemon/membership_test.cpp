@@ -129,6 +129,34 @@ TEST_CASE("eighteen daemons that join together all get an index with few request
   CHECK(world.api.count("GET") == 18);  // the watch tells the rest
 }
 
+TEST_CASE("eighteen daemons that stop together are all gone in time", "[daemon][membership]") {
+  World world;
+  world.api.latency = 3ms;
+  std::vector<std::unique_ptr<Daemon>> daemons;
+  for (int i = 0; i < 18; ++i)
+    daemons.push_back(std::make_unique<Daemon>(world, "n" + std::to_string(i),
+                                               "10.0.0." + std::to_string(i + 1), clique_place(),
+                                               static_cast<unsigned>(i + 1)));
+  world.run(3s);
+  REQUIRE(world.members().all.size() == 18);
+  const std::size_t before = world.api.asked.size();
+  std::size_t left = 0;
+  for (auto& daemon : daemons) {
+    daemon->end();
+    asio::co_spawn(
+        world.loop,
+        [](Membership* membership, std::size_t* count) -> Async<void> {
+          const Result<bool> gone = co_await membership->leave(8s);
+          if (gone && *gone) ++*count;
+        }(&daemon->membership, &left),
+        asio::detached);
+  }
+  world.run(4s);
+  CHECK(left == 18);
+  CHECK(world.members().all.empty());
+  CHECK(world.api.asked.size() - before <= 18 * 8);
+}
+
 TEST_CASE("a clique that was collected is made again", "[daemon][membership]") {
   World world;
   Daemon daemon(world, "a", "10.0.0.1", clique_place());
