@@ -12,7 +12,7 @@
 namespace nvdra::sandbox {
 namespace {
 
-// As the chart installs it.
+// As the chart installs them.
 constexpr std::string_view channel_class = R"yaml(
 apiVersion: resource.k8s.io/v1
 kind: DeviceClass
@@ -26,14 +26,32 @@ spec:
         device.attributes['compute-domain.nvidia.com'].type == 'channel' &&
         device.attributes['compute-domain.nvidia.com'].id == 0
 )yaml";
+constexpr std::string_view daemon_class = R"yaml(
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata:
+  name: compute-domain-daemon.nvidia.com
+spec:
+  selectors:
+  - cel:
+      expression: >-
+        device.driver == 'compute-domain.nvidia.com' &&
+        device.attributes['compute-domain.nvidia.com'].type == 'daemon'
+)yaml";
+constexpr std::string_view daemon_account = "compute-domain-daemon-service-account";
+// What the controller asks for, and the names under which it has nvdra's executable.
+constexpr std::string_view image = "nvdra";
+constexpr std::string_view image_programs[] = {"nvdra", "compute-domain-daemon"};
 
-// A network of this process alone on the loopback interface: 127.a.b.N.
 std::string address_of_node(int number) {
-  const int pid = ::getpid();
-  return fmt::format("127.{}.{}.{}", 1 + (pid >> 8) % 250, pid % 256, number);
+  return fmt::format("{}{}", loopback_prefix(), number);
 }
 
 }  // namespace
+
+std::string_view mode_word(ImexMode mode) {
+  return mode == ImexMode::host_managed ? "hostManaged" : "driverManaged";
+}
 
 Cluster::Cluster(asio::io_context& loop, Time& time, ClusterOptions options)
     : loop_(loop),
@@ -68,10 +86,11 @@ RoleCommand Cluster::role(const std::string& name, std::vector<std::string> argu
                           std::vector<std::string> environment) const {
   environment.emplace_back("PATH=/usr/sbin:/usr/bin:/sbin:/bin");
   for (std::string argument :
-       {"--kubeconfig=" + kubeconfig(), std::string("--imex-mode=hostManaged"),
-        std::string("--feature-gates=HostManagedIMEXDaemon=true"),
+       {"--kubeconfig=" + kubeconfig(), fmt::format("--imex-mode={}", mode_word(options_.mode)),
         "--namespace=" + std::string(driver_namespace), fmt::format("-v={}", options_.verbosity)})
     arguments.push_back(std::move(argument));
+  if (options_.mode == ImexMode::host_managed)
+    arguments.emplace_back("--feature-gates=HostManagedIMEXDaemon=true");
   return {.name = name,
           .command = {.program = options_.nvdra,
                       .arguments = std::move(arguments),
@@ -80,10 +99,11 @@ RoleCommand Cluster::role(const std::string& name, std::vector<std::string> argu
 }
 
 RoleCommand Cluster::controller_role() const {
-  return role("controller",
-              {"controller", "--pod-name=nvdra-controller-0", "--image-name=nvdra",
-               "--log-verbosity-cd-daemon=4"},
-              {});
+  return role(
+      "controller",
+      {"controller", "--pod-name=nvdra-controller-0", fmt::format("--image-name={}", image),
+       "--cd-daemon-priority-class-name=system-node-critical", "--log-verbosity-cd-daemon=4"},
+      {});
 }
 
 RoleCommand Cluster::plugin_role(const NodeLayout& node) const {
@@ -106,12 +126,44 @@ Result<void> Cluster::create_objects() {
   TRY_VOID(registry_.add_crds(crds));
   Json space = JsonObject{{"metadata", JsonObject{{"name", driver_namespace}}}};
   TRY(ItemPtr made, registry_.create(registry_.resource("namespaces"), "", std::move(space)));
-  TRY(std::vector<Json> classes, parse_yaml(channel_class));
-  for (Json& one : classes) {
-    TRY(made,
-        registry_.create(registry_.resource("deviceclasses.resource.k8s.io"), "", std::move(one)));
+  if (options_.mode == ImexMode::driver_managed) {
+    Json account = JsonObject{{"metadata", JsonObject{{"name", daemon_account}}}};
+    TRY(made, registry_.create(registry_.resource("serviceaccounts"), std::string(driver_namespace),
+                               std::move(account)));
+  }
+  std::vector<std::string_view> classes = {channel_class};
+  if (options_.mode == ImexMode::driver_managed) classes.push_back(daemon_class);
+  for (const std::string_view text : classes) {
+    TRY(std::vector<Json> documents, parse_yaml(text));
+    TRY(made, registry_.create(registry_.resource("deviceclasses.resource.k8s.io"), "",
+                               std::move(documents.at(0))));
   }
   return ok();
+}
+
+// The pods' network, and the API server as they see it.
+Result<void> Cluster::make_network() {
+  network_ = PodNetwork::make();
+  TRY(Fd listening, network_->listen_for_api());
+  TRY(front_, ApiFront::make(loop_.get_executor(), std::move(listening), server_->port(),
+                             {network_->api_host()}));
+  return ok();
+}
+
+KubeletOptions Cluster::kubelet(const NodeLayout& node) const {
+  std::vector<cdi::Mount> files;
+  for (const std::string_view program : image_programs)
+    files.push_back({options_.nvdra, fmt::format("/usr/bin/{}", program), {"ro"}});
+  // So that the simulated tools know their node, and its faults.
+  files.push_back({node.driver_root() + "/etc/nvdra-sandbox", "/etc/nvdra-sandbox", {"ro"}});
+  return {.node = node.name,
+          .folder = node.folder,
+          .address = node.address,
+          .helper = {options_.program},
+          .number = node.number,
+          .network = network_.get(),
+          .api = {network_->api_host(), front_->port(), front_->authority()},
+          .images = {{std::string(image), std::move(files)}}};
 }
 
 Result<void> Cluster::prepare() {
@@ -119,16 +171,13 @@ Result<void> Cluster::prepare() {
   TRY_VOID(create_objects());
   const asio::any_io_executor executor = loop_.get_executor();
   TRY(server_, ApiServer::listen(executor, registry_, {.port = options_.port, .pods = &kubelets_}));
+  TRY_VOID(make_network());
   TRY_VOID(replace_file(AT_FDCWD, kubeconfig(), server_->kubeconfig(), 0600));
   controller_ = std::make_unique<RoleProcess>(executor, time_, controller_role());
   for (int number = 1; number <= options_.nodes; ++number) {
     const NodeLayout node = layout(number);
     TRY_VOID(lay_out(node));
-    const KubeletOptions kubelet{.node = node.name,
-                                 .folder = node.folder,
-                                 .address = node.address,
-                                 .helper = {options_.program}};
-    kubelets_.add(&nodes_.emplace_back(*this, node, kubelet, plugin_role(node)).kubelet);
+    kubelets_.add(&nodes_.emplace_back(*this, node, kubelet(node), plugin_role(node)).kubelet);
   }
   return ok();
 }
@@ -136,16 +185,19 @@ Result<void> Cluster::prepare() {
 Cluster::Node::Node(Cluster& cluster, NodeLayout node, KubeletOptions options, RoleCommand role)
     : layout(std::move(node)),
       service(cluster.loop_.get_executor(), cluster.time_, layout.driver_root()),
-      shell(cluster.time_, service, layout.driver_root()),
+      shell(cluster.time_, service, layout.driver_root(), [this] { return kubelet.processes(); }),
       kubelet(cluster.loop_.get_executor(), cluster.time_, cluster.registry_, std::move(options)),
       plugin(cluster.loop_.get_executor(), cluster.time_, std::move(role)) {}
 
 Async<Result<void>> Cluster::run(std::function<Async<Result<void>>(Cluster&)> body) {
-  for (Node& node : nodes_) {
-    CO_TRY_VOID(node.service.start());
+  if (options_.mode == ImexMode::host_managed) {
+    for (Node& node : nodes_) {
+      CO_TRY_VOID(node.service.start());
+    }
   }
   TaskGroup parts(loop_.get_executor());
   parts.spawn("API server", server_->run());
+  parts.spawn("API server for pods", front_->run());
   parts.spawn("controllers", controllers_.run());
   parts.spawn("controller", controller_->run());
   for (Node& node : nodes_) {

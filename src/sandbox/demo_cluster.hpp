@@ -1,9 +1,11 @@
 // A whole sandbox: API server, controllers, simulated GPU nodes with kubelets, and nvdra's own
-// controller and kubelet plugins as processes of the real executable.
+// controller and kubelet plugins as processes of the real executable. Its daemons run in the pods
+// that the controller's DaemonSets ask for.
 //
 //   folder/kubeconfig, folder/control (socket), folder/log/*.log, folder/node-N/… (node_layout.hpp)
 #pragma once
 
+#include "sandbox/api_front.hpp"
 #include "sandbox/api_server.hpp"
 #include "sandbox/controllers.hpp"
 #include "sandbox/kubelet_node.hpp"
@@ -20,7 +22,11 @@ namespace nvdra::sandbox {
 
 inline constexpr std::string_view driver_namespace = "dra-driver-nvidia-gpu";
 
+enum class ImexMode { driver_managed, host_managed };
+std::string_view mode_word(ImexMode mode);  // "driverManaged", as in nvdra's flags
+
 struct ClusterOptions {
+  ImexMode mode = ImexMode::driver_managed;
   int nodes = 2;
   std::string folder;   // exists and is empty
   std::string nvdra;    // the executable
@@ -53,6 +59,7 @@ public:
   Registry& registry() { return registry_; }
   ApiServer& server() { return *server_; }
   PodRuntime& pods() { return kubelets_; }
+  const PodNetwork& network() const { return *network_; }
   std::deque<Node>& nodes() { return nodes_; }
   Node* node(const std::string& name);  // nullptr if there is none
   std::string kubeconfig() const { return options_.folder + "/kubeconfig"; }
@@ -61,7 +68,9 @@ public:
   Async<Result<void>> wait_ready(Duration limit);
 
 private:
+  Result<void> make_network();
   NodeLayout layout(int number) const;
+  KubeletOptions kubelet(const NodeLayout& node) const;
   RoleCommand role(const std::string& name, std::vector<std::string> arguments,
                    std::vector<std::string> environment) const;
   RoleCommand controller_role() const;
@@ -76,7 +85,9 @@ private:
   Registry registry_;
   Controllers controllers_;
   Kubelets kubelets_;
+  std::unique_ptr<PodNetwork> network_;
   std::unique_ptr<ApiServer> server_;
+  std::unique_ptr<ApiFront> front_;  // the server as pods see it
   std::deque<Node> nodes_;
   std::unique_ptr<RoleProcess> controller_;
 };

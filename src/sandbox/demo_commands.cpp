@@ -6,7 +6,7 @@
 #include "base/within.hpp"
 #include "sandbox/demo_control.hpp"
 #include "sandbox/demo_namespace.hpp"
-#include "sandbox/demo_stage.hpp"
+#include "sandbox/demo_walk.hpp"
 #include "sandbox/tool_install.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -15,8 +15,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -34,6 +39,7 @@ constexpr Flag demo_flags[] = {
 };
 constexpr Flag up_flags[] = {
   {"nodes", "", FlagKind::integer, "2", "how many GPU nodes, 1 to 64"},
+  {"imex-mode", "", FlagKind::text, "driverManaged", "driverManaged or hostManaged, as in nvdra's chart"},
   {"nvdra", "", FlagKind::text, "", "nvdra's executable; default: beside this program or in ../"},
   {"folder", "", FlagKind::text, "", "where everything is; default: nvdra-sandbox-UID in the temporary folder"},
   {"port", "", FlagKind::integer, "0", "of the API server; 0 = any"},
@@ -56,6 +62,24 @@ Result<std::string> find_nvdra(const std::string& given, const std::string& prog
     if (::access(path.c_str(), X_OK) == 0 && fs::is_regular_file(path)) return path.string();
   return refuse(
       fmt::format("there is no nvdra beside {} or one folder above: name it by --nvdra", program));
+}
+
+// Runs a program in the foreground; its exit status. Ctrl-C reaches it as well.
+int run_here(const std::vector<std::string>& words) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::vector<char*> pointers;
+    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+    pointers.push_back(nullptr);
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    ::execv(pointers[0], pointers.data());
+    ::_exit(127);
+  }
+  int ended = 0;
+  while (child > 0 && ::waitpid(child, &ended, 0) < 0 && errno == EINTR) {
+  }
+  if (child < 0) return 1;
+  return WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended);
 }
 
 // A folder that is removed at the end.
@@ -105,6 +129,40 @@ Result<bool> run_cluster(ClusterOptions options,
   return stopped;
 }
 
+struct Demo {
+  std::string_view name;
+  ImexMode mode;
+  Async<Result<void>> (*play)(Cluster& cluster);
+};
+constexpr Demo demos[] = {
+    {"driver-managed", ImexMode::driver_managed, play_driver_managed},
+    {"host-managed", ImexMode::host_managed, play_host_managed},
+};
+
+Result<bool> play_one(const Demo& demo, const Args& args) {
+  TRY(std::string program, own_program());
+  TRY(std::string nvdra, find_nvdra(args.text("nvdra"), program));
+  std::string path = (fs::temp_directory_path() / "nvdra-demo-XXXXXX").string();
+  if (!::mkdtemp(path.data())) return errno_failure("create " + path);
+  const Folder folder(path, args.boolean("keep"));
+  TRY_VOID(isolate());
+  return run_cluster({.mode = demo.mode, .folder = path, .nvdra = nvdra, .program = program},
+                     demo.play);
+}
+
+// All demonstrations, each in a process of its own; the first that fails is the last.
+int play_each(std::span<const std::string> flags) {
+  const Result<std::string> program = own_program();
+  if (!program) return complain("demo", program.error(), 1);
+  for (const Demo& demo : demos) {
+    std::vector<std::string> words{*program, "demo", std::string(demo.name)};
+    words.insert(words.end(), flags.begin(), flags.end());
+    const int status = run_here(words);
+    if (status != 0) return status;
+  }
+  return 0;
+}
+
 Result<std::string> default_folder() {
   return (fs::temp_directory_path() / fmt::format("nvdra-sandbox-{}", ::geteuid())).string();
 }
@@ -115,26 +173,21 @@ int run_demo(std::span<const std::string> arguments) {
   std::vector<std::string> names;
   const Result<Args> args = parse_args(demo_flags, arguments, {}, &names);
   if (!args) return complain("demo", args.error(), 2);
-  if (args->boolean("help") || names.empty()) {
-    fmt::print("usage: nvdra-sandbox demo host-managed [FLAGS]\n{}", flags_help(demo_flags));
-    return args->boolean("help") ? 0 : 2;
+  if (args->boolean("help")) {
+    fmt::print("usage: nvdra-sandbox demo [driver-managed|host-managed] [FLAGS]\n{}",
+               flags_help(demo_flags));
+    return 0;
   }
-  if (names != std::vector<std::string>{"host-managed"}) {
-    fmt::print(stderr, "nvdra-sandbox demo: there is no demonstration \"{}\": use host-managed\n",
-               names[0]);
+  if (names.empty()) return play_each(arguments);
+  const auto* demo = std::ranges::find(demos, names[0], &Demo::name);
+  if (demo == std::end(demos) || names.size() > 1) {
+    fmt::print(stderr,
+               "nvdra-sandbox demo: there is no demonstration \"{}\": use driver-managed, "
+               "host-managed, or nothing for both\n",
+               fmt::join(names, " "));
     return 2;
   }
-  const auto play = [&]() -> Result<bool> {
-    TRY(std::string program, own_program());
-    TRY(std::string nvdra, find_nvdra(args->text("nvdra"), program));
-    std::string path = (fs::temp_directory_path() / "nvdra-demo-XXXXXX").string();
-    if (!::mkdtemp(path.data())) return errno_failure("create " + path);
-    const Folder folder(path, args->boolean("keep"));
-    TRY_VOID(isolate());
-    const auto body = [](Cluster& cluster) { return play_host_managed(cluster); };
-    return run_cluster({.folder = path, .nvdra = nvdra, .program = program}, body);
-  };
-  const Result<bool> played = play();
+  const Result<bool> played = play_one(*demo, *args);
   if (!played) return complain("demo", played.error(), 1);
   return *played ? 130 : 0;
 }
@@ -149,6 +202,10 @@ int run_up(std::span<const std::string> arguments) {
   const auto nodes = args->integer("nodes");
   if (nodes < 1 || nodes > 64)
     return complain("up", refuse("--nodes takes a number from 1 to 64").error, 2);
+  const std::string word = args->text("imex-mode");
+  const bool host = word == mode_word(ImexMode::host_managed);
+  if (!host && word != mode_word(ImexMode::driver_managed))
+    return complain("up", refuse("--imex-mode takes driverManaged or hostManaged").error, 2);
   const auto serve = [&]() -> Result<bool> {
     TRY(std::string program, own_program());
     TRY(std::string nvdra, find_nvdra(args->text("nvdra"), program));
@@ -159,7 +216,8 @@ int run_up(std::span<const std::string> arguments) {
     TRY(const Fd lock, take_folder(path));
     const Folder folder(path, false);
     TRY_VOID(isolate());
-    return run_cluster({.nodes = static_cast<int>(nodes),
+    return run_cluster({.mode = host ? ImexMode::host_managed : ImexMode::driver_managed,
+                        .nodes = static_cast<int>(nodes),
                         .folder = path,
                         .nvdra = nvdra,
                         .program = program,

@@ -7,9 +7,9 @@
 
 namespace nvdra::sandbox {
 
-// demo host-managed [--nvdra FILE] [--keep]
+// demo [driver-managed|host-managed] [--nvdra FILE] [--keep]; without a name all of them
 int run_demo(std::span<const std::string> arguments);
-// up [--nodes N] [--nvdra FILE] [--folder DIRECTORY] [--port PORT]
+// up [--nodes N] [--imex-mode MODE] [--nvdra FILE] [--folder DIRECTORY] [--port PORT]
 int run_up(std::span<const std::string> arguments);
 // on NODE COMMAND…: on a node of the sandbox that `up` runs.
 int run_on(std::span<const std::string> arguments);

@@ -65,16 +65,25 @@ Async<Result<void>> serve_control(Cluster* cluster, asio::posix::stream_descript
 }
 
 void tell(const Cluster& cluster, std::string_view node) {
+  const std::string& folder = cluster.options().folder;
   fmt::print(
       "The sandbox is up. Ctrl-C ends it and removes everything.\n\n"
       "  export KUBECONFIG={}\n"
       "  kubectl get nodes,resourceslices\n\n"
-      "On a node, as its administrator (NVDRA_SANDBOX={}):\n\n"
-      "  nvdra-sandbox on {} systemctl stop nvidia-imex.service\n"
-      "  nvdra-sandbox on {} nvidia-imex-ctl -q --u={}\n\n"
-      "Logs of nvdra: {}/log\n",
-      cluster.kubeconfig(), cluster.options().folder, node, node, imex_socket,
-      cluster.options().folder);
+      "On a node, as its administrator (NVDRA_SANDBOX={}):\n\n",
+      cluster.kubeconfig(), folder);
+  if (cluster.options().mode == ImexMode::host_managed)
+    fmt::print(
+        "  nvdra-sandbox on {} systemctl stop nvidia-imex.service\n"
+        "  nvdra-sandbox on {} nvidia-imex-ctl -q --u={}\n\n",
+        node, node, imex_socket);
+  else
+    fmt::print("  nvdra-sandbox on {} pkill -KILL nvidia-imex\n\n", node);
+  if (!cluster.network().separate())
+    fmt::print("Pods have addresses of the loopback interface ({}).\n", cluster.network().why());
+  fmt::print(
+      "Logs of nvdra: {}/log; faults of a node: {}/{}/driver/etc/nvdra-sandbox/faults.json\n",
+      folder, folder, node);
   std::fflush(stdout);
 }
 

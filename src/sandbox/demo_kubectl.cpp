@@ -2,6 +2,7 @@
 
 #include "base/args.hpp"
 #include "base/try.hpp"
+#include "imex/text.hpp"
 #include "sandbox/crd_yaml.hpp"
 #include "sandbox/demo_print.hpp"
 #include "sandbox/store_error.hpp"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <span>
 
 namespace nvdra::sandbox {
 namespace {
@@ -145,6 +147,8 @@ Async<DemoKubectl::Done> DemoKubectl::get(KubectlArguments arguments) {
   constexpr std::string_view path = "jsonpath=";
   if (output.starts_with(path) && objects.size() == 1)
     co_return KubectlAnswer{.out = print_path(objects[0].json(), output.substr(path.size()))};
+  if (output == "yaml" && objects.size() == 1)
+    co_return KubectlAnswer{.out = print_yaml(objects[0].json())};
   if (objects.empty())
     co_return KubectlAnswer{
         .err = space.empty() ? "No resources found\n"
@@ -152,8 +156,9 @@ Async<DemoKubectl::Done> DemoKubectl::get(KubectlArguments arguments) {
   if (const std::string key = arguments.flag("sort-by"); !key.empty())
     sort_by(objects,
             [&](const k8s::Object& object) { return print_path(object.json(), "{" + key + "}"); });
-  const bool with_space = type->type.namespaced && space.empty();
-  co_return KubectlAnswer{.out = print_table(*type, objects, with_space, time_.wall())};
+  const TableForm form{.with_space = type->type.namespaced && space.empty(),
+                       .wide = output == "wide"};
+  co_return KubectlAnswer{.out = print_table(*type, objects, form, time_.wall())};
 }
 
 Async<DemoKubectl::Done> DemoKubectl::apply(KubectlArguments arguments) {
@@ -179,27 +184,43 @@ Async<DemoKubectl::Done> DemoKubectl::apply(KubectlArguments arguments) {
 }
 
 Async<DemoKubectl::Done> DemoKubectl::remove(KubectlArguments arguments) {
+  const bool force = !arguments.flag("force").empty();
   if (arguments.flag("filename").empty()) {
     CO_TRY(const Resource* type, resource(arguments.word(1)));
-    Done done = co_await remove_one(type, space_of(arguments, *type), arguments.word(2));
-    co_return done;
+    KubectlAnswer answer;
+    // All are asked to go before the first is waited for.
+    const std::span<const std::string> names = std::span(arguments.words).subspan(2);
+    for (const std::string& name : names) {
+      k8s::DeleteOptions options;
+      if (force) options.grace_seconds = 0;
+      CO_TRY_VOID(co_await client_.remove(type->type, {space_of(arguments, *type), name}, options));
+    }
+    for (const std::string& name : names) {
+      CO_TRY(KubectlAnswer one, co_await until_gone(type, space_of(arguments, *type), name));
+      answer.out += one.out;
+    }
+    if (force)
+      answer.err =
+          "Warning: Immediate deletion does not wait for confirmation that the running resource "
+          "has been terminated. The resource may continue to run on the cluster indefinitely.\n";
+    co_return answer;
   }
   CO_TRY(std::vector<Json> all, documents(arguments));
   KubectlAnswer answer;
   for (const Json& document : all) {
     CO_TRY(const Resource* type, resource(text_or_empty(document, "kind")));
-    CO_TRY(KubectlAnswer one,
-           co_await remove_one(type, space_of(arguments, *type),
-                               std::string(text_or_empty(document, "metadata/name"))));
+    const std::string space = space_of(arguments, *type);
+    const std::string name(text_or_empty(document, "metadata/name"));
+    CO_TRY_VOID(co_await client_.remove(type->type, {space, name}));
+    CO_TRY(KubectlAnswer one, co_await until_gone(type, space, name));
     answer.out += one.out;
   }
   co_return answer;
 }
 
 // Waits until the object has gone, as kubectl does.
-Async<DemoKubectl::Done> DemoKubectl::remove_one(const Resource* type, std::string space,
+Async<DemoKubectl::Done> DemoKubectl::until_gone(const Resource* type, std::string space,
                                                  std::string name) {
-  CO_TRY_VOID(co_await client_.remove(type->type, {space, name}));
   for (const Instant end = time_.now() + delete_limit; time_.now() < end;) {
     Result<k8s::Object> left = co_await client_.get(type->type, {space, name});
     if (!left && left.error().code == k8s::Errc::not_found)
@@ -266,7 +287,9 @@ Async<DemoKubectl::Done> DemoKubectl::exec(KubectlArguments arguments) {
 Async<DemoKubectl::Done> DemoKubectl::logs(KubectlArguments arguments) {
   CO_TRY(ItemPtr found, pod(arguments));
   Kept kept;
-  CO_TRY_VOID(co_await pods_.logs(found, LogQuery{.container = {}}, kept));
+  LogQuery query{.container = {}};
+  query.tail_lines = imex::parse_number<std::int64_t>(arguments.flag("tail"));
+  CO_TRY_VOID(co_await pods_.logs(found, std::move(query), kept));
   co_return KubectlAnswer{.out = kept.out};
 }
 

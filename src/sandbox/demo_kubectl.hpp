@@ -56,7 +56,7 @@ private:
   Async<Done> get(KubectlArguments arguments);
   Async<Done> apply(KubectlArguments arguments);
   Async<Done> remove(KubectlArguments arguments);
-  Async<Done> remove_one(const Resource* resource, std::string space, std::string name);
+  Async<Done> until_gone(const Resource* resource, std::string space, std::string name);
   Async<Done> describe(KubectlArguments arguments);
   Async<Done> wait(KubectlArguments arguments);
   Async<Done> exec(KubectlArguments arguments);

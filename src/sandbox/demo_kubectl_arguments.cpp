@@ -23,10 +23,13 @@ constexpr std::array flag_names = {
     FlagName{"--field-selector", "field-selector", true},
     FlagName{"--filename", "filename", true},
     FlagName{"--for", "for", true},
+    FlagName{"--force", "force", false},
+    FlagName{"--grace-period", "grace-period", true},
     FlagName{"--namespace", "namespace", true},
     FlagName{"--output", "output", true},
     FlagName{"--selector", "selector", true},
     FlagName{"--sort-by", "sort-by", true},
+    FlagName{"--tail", "tail", true},
     FlagName{"--timeout", "timeout", true},
 };
 

@@ -60,4 +60,10 @@ std::string workload_on(std::string_view node) {
   return text;
 }
 
+std::string workload_named(std::string_view name) {
+  constexpr std::string_view own = "my-workload";
+  std::string text(workload_manifest);
+  return text.replace(text.find(own), own.size(), name);
+}
+
 }  // namespace nvdra::sandbox

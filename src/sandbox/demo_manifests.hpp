@@ -12,4 +12,7 @@ extern const std::string_view workload_manifest;        // "Use the channel in a
 // The workload with the guide's further expression: only on this node.
 std::string workload_on(std::string_view node);
 
+// The same workload under another name.
+std::string workload_named(std::string_view name);
+
 }  // namespace nvdra::sandbox

@@ -1,8 +1,11 @@
 #include "sandbox/demo_print.hpp"
 
+#include "sandbox/crd_yaml.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace nvdra::sandbox {
 namespace {
@@ -10,6 +13,55 @@ namespace {
 std::string cell_text(const Json& cell) {
   if (cell.is_string()) return std::string(cell.get_string());
   return cell.is_null() ? "<none>" : to_text(cell);
+}
+
+bool is_time(std::string_view text) {
+  return text.size() > 10 && text[4] == '-' && text[7] == '-' && text[10] == 'T';
+}
+
+// Texts that YAML would take for something else are quoted.
+std::string scalar_text(const Json& value) {
+  if (!value.is_string()) return to_text(value);
+  const std::string_view text = value.get_string();
+  const Result<std::vector<Json>> read = parse_yaml(text);
+  const bool plain = read && read->size() == 1 && read->front() == value &&
+                     text.find_first_of("#\n") == std::string_view::npos && !is_time(text);
+  return plain ? std::string(text) : to_text(value);
+}
+
+bool is_empty(const Json& value) {
+  return (value.is_object() && value.get_object().empty()) ||
+         (value.is_array() && value.get_array().empty());
+}
+
+// A value behind a key: on the same line, or below it.
+void put_yaml(std::string& text, const Json& value, std::size_t indent) {
+  const std::string blanks(indent, ' ');
+  if (value.is_array()) {
+    for (const Json& one : value.get_array()) {
+      std::string item;
+      put_yaml(item, one, indent + 2);
+      if (!item.starts_with(' ')) item.insert(0, indent + 2, ' ');
+      item.replace(indent, 2, "- ");
+      text += item;
+    }
+    return;
+  }
+  if (!value.is_object() || value.get_object().empty()) {
+    text += is_empty(value) ? to_text(value) + "\n" : scalar_text(value) + "\n";
+    return;
+  }
+  std::map<std::string_view, const Json*> sorted;
+  for (const auto& [key, inner] : value.get_object()) sorted[key] = &inner;
+  for (const auto& [key, inner] : sorted) {
+    text += fmt::format("{}{}:", blanks, key);
+    const bool below = (inner->is_object() || inner->is_array()) && !is_empty(*inner);
+    text += below ? "\n" : " ";
+    if (is_empty(*inner))
+      text += to_text(*inner) + "\n";
+    else
+      put_yaml(text, *inner, inner->is_array() ? indent : indent + 2);
+  }
 }
 
 std::string state_text(const Json& status) {
@@ -40,11 +92,13 @@ std::string print_rows(const std::vector<std::vector<std::string>>& rows, std::s
 }
 
 std::string print_table(const Resource& resource, const std::vector<k8s::Object>& objects,
-                        bool with_space, WallClock::time_point now) {
+                        TableForm form, WallClock::time_point now) {
   const JsonArray columns = table_columns(resource);
-  const auto shown = [&](std::size_t i) { return int_or(columns.at(i), "priority", 0) == 0; };
+  const auto shown = [&](std::size_t i) {
+    return form.wide || int_or(columns.at(i), "priority", 0) == 0;
+  };
   std::vector<std::vector<std::string>> rows(1);
-  if (with_space) rows[0].emplace_back("NAMESPACE");
+  if (form.with_space) rows[0].emplace_back("NAMESPACE");
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (!shown(i)) continue;
     std::string name(text_or_empty(columns[i], "name"));
@@ -54,11 +108,17 @@ std::string print_table(const Resource& resource, const std::vector<k8s::Object>
   for (const k8s::Object& object : objects) {
     const JsonArray cells = table_cells(resource, object.json(), now);
     std::vector<std::string>& row = rows.emplace_back();
-    if (with_space) row.emplace_back(object.space());
+    if (form.with_space) row.emplace_back(object.space());
     for (std::size_t i = 0; i < cells.size(); ++i)
       if (shown(i)) row.push_back(cell_text(cells[i]));
   }
   return print_rows(rows, "");
+}
+
+std::string print_yaml(const Json& object) {
+  std::string text;
+  put_yaml(text, object, 0);
+  return text;
 }
 
 std::string print_path(const Json& object, std::string_view path) {

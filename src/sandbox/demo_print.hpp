@@ -9,9 +9,16 @@
 
 namespace nvdra::sandbox {
 
-// Columns three blanks apart; `with_space` puts the namespace first.
+struct TableForm {
+  bool with_space = false;  // the namespace comes first
+  bool wide = false;        // -o wide
+};
+// Columns three blanks apart.
 std::string print_table(const Resource& resource, const std::vector<k8s::Object>& objects,
-                        bool with_space, WallClock::time_point now);
+                        TableForm form, WallClock::time_point now);
+
+// -o yaml, with the keys of each object in alphabetical order.
+std::string print_yaml(const Json& object);
 
 // "{.metadata.uid}" of an object; "" when it is not there.
 std::string print_path(const Json& object, std::string_view path);

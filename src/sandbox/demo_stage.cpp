@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <optional>
 
 namespace nvdra::sandbox {
 namespace {
@@ -22,6 +23,22 @@ std::string indented(std::string_view text) {
   std::string shown;
   while (const auto line = imex::next_line(text)) shown += "    " + std::string(*line) + "\n";
   return shown;
+}
+
+// "… | grep WORD" at the end of a command.
+std::optional<std::string> take_filter(std::vector<std::string>& words) {
+  const std::size_t count = words.size();
+  if (count < 3 || words[count - 3] != "|" || words[count - 2] != "grep") return std::nullopt;
+  std::string word = words.back();
+  words.resize(count - 3);
+  return word;
+}
+
+std::string lines_with(std::string_view text, const std::string& word) {
+  std::string found;
+  while (const auto line = imex::next_line(text))
+    if (line->find(word) != std::string_view::npos) found += std::string(*line) + "\n";
+  return found;
 }
 
 }  // namespace
@@ -63,7 +80,9 @@ Async<KubectlAnswer> Stage::kubectl(std::string text) {
   command("$", text);
   std::vector<std::string> words = shell_words(text, variables_);
   words.erase(words.begin());
+  const std::optional<std::string> filter = take_filter(words);
   KubectlAnswer told = co_await kubectl_.run(std::move(words));
+  if (filter) told.out = lines_with(told.out, *filter);
   answer(told.out, told.err);
   co_return told;
 }

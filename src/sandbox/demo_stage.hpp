@@ -19,7 +19,8 @@ public:
   // The text of a manifest, saved under this name for `kubectl apply -f`.
   void manifest(const std::string& name, std::string_view text);
 
-  // Shows and runs `kubectl …`; "${NAME}" is replaced by what set() was given. Output is shown.
+  // Shows and runs `kubectl …`, also with `| grep WORD` behind it; "${NAME}" is replaced by what
+  // set() was given. Output is shown.
   Async<KubectlAnswer> kubectl(std::string command);
   // NAME="$(kubectl …)"
   Async<std::string> set(std::string name, std::string command);
@@ -43,9 +44,5 @@ private:
   Instant began_;
   bool colour_;
 };
-
-// The guide's section "Validate host-managed IMEX", steps 1 to 5. The error names the step and what
-// was expected.
-Async<Result<void>> play_host_managed(Cluster& cluster);
 
 }  // namespace nvdra::sandbox

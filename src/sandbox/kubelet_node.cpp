@@ -125,7 +125,10 @@ void Kubelet::take_up_pods() {
                    .registry = registry_,
                    .claims = claims_,
                    .node_address = options_.address,
-                   .pod_address = options_.address,
+                   .node_number = options_.number,
+                   .network = options_.network,
+                   .api = options_.api,
+                   .images = options_.images,
                    .cdi_directory = options_.folder + "/cdi",
                    .scratch = fmt::format("{}/pods/{}", options_.folder, uid),
                    .helper = options_.helper,
@@ -142,6 +145,13 @@ Async<Result<void>> Kubelet::serve_pod(std::string uid) {
   const Result<Fd> pods = open_directory(options_.folder + "/pods");
   if (pods) (void)remove_tree(pods->get(), uid).has_value();
   co_return ended;
+}
+
+std::vector<pid_t> Kubelet::processes() const {
+  std::vector<pid_t> all;
+  for (const auto& [uid, worker] : workers_)
+    for (const pid_t pid : worker->processes()) all.push_back(pid);
+  return all;
 }
 
 Result<Container*> Kubelet::container_of(const Item& pod, const std::string& name) {

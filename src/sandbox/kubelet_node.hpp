@@ -19,6 +19,10 @@ struct KubeletOptions {
   std::string version = "v1.34.4";
   std::map<std::string, std::string> labels = {};
   ContainerHelper helper = {};
+  unsigned number = 1;            // of the node, for the addresses of its pods
+  PodNetwork* network = nullptr;  // nullptr: pods have the node's address
+  PodApi api = {};                // for the service accounts of pods
+  PodImages images = {};
   Duration call_limit = 45s;  // of one call to a plugin
   Duration retry = 60s;       // after a failure of a pod, up to 1.5 times as long
 };
@@ -33,6 +37,9 @@ public:
 
   const KubeletOptions& options() const { return options_; }
   const Plugins& plugins() const { return plugins_; }
+
+  // The processes that stand for this node's containers.
+  std::vector<pid_t> processes() const;
 
   // Of a pod of this node, as PodRuntime.
   Async<Result<void>> logs(ItemPtr pod, LogQuery query, PodOutput& output);

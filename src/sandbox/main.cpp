@@ -35,7 +35,7 @@ constexpr Command commands[] = {
   {"api", "serve the Kubernetes API on loopback, with controllers but without nodes", nvdra::sandbox::run_api},
   {"container-exec", "", nvdra::sandbox::container_exec},  // used by the sandbox itself
   {"container-start", "", nvdra::sandbox::container_start},
-  {"demo", "play the guide's procedures: demo host-managed", nvdra::sandbox::run_demo},
+  {"demo", "play the guide's procedures: demo [driver-managed|host-managed]", nvdra::sandbox::run_demo},
   {"on", "run a command on a node of the sandbox that `up` runs: on NODE COMMAND…", nvdra::sandbox::run_on},
   {"tools", "put nvidia-smi, nvidia-imex and nvidia-imex-ctl, simulated, into a directory", nvdra::sandbox::run_tools_command},
   {"up", "a cluster with simulated GPU nodes for kubectl, until Ctrl-C", nvdra::sandbox::run_up},

@@ -1,11 +1,18 @@
 #include "sandbox/node_service.hpp"
 
+#include "base/files.hpp"
 #include "base/try.hpp"
 #include "base/within.hpp"
+#include "imex/text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <csignal>
+#include <filesystem>
+#include <map>
+#include <span>
 
 namespace nvdra::sandbox {
 namespace {
@@ -19,11 +26,49 @@ Async<Result<void>> until_inactive(HostService* service, Event* changed) {
   co_return ok();
 }
 
+// A process's parent and name; nothing when it has gone.
+std::optional<std::pair<pid_t, std::string>> look_at(pid_t process) {
+  const Result<std::string> stat = read_file(fmt::format("/proc/{}/stat", process));
+  if (!stat) return std::nullopt;
+  const auto open = stat->find('(');
+  const auto close = stat->rfind(')');
+  if (open == std::string::npos || close == std::string::npos || close + 4 > stat->size())
+    return std::nullopt;
+  const std::string_view rest = std::string_view(*stat).substr(close + 4);  // ") S "
+  const auto parent = imex::parse_number<pid_t>(rest.substr(0, rest.find(' ')));
+  return std::pair(parent.value_or(0), stat->substr(open + 1, close - open - 1));
+}
+
+std::optional<int> signal_named(std::string_view word) {
+  for (const auto& [name, number] :
+       {std::pair{"KILL", SIGKILL}, std::pair{"TERM", SIGTERM}, std::pair{"STOP", SIGSTOP},
+        std::pair{"CONT", SIGCONT}, std::pair{"USR1", SIGUSR1}, std::pair{"INT", SIGINT}})
+    if (word == name || word == std::to_string(number)) return number;
+  return std::nullopt;
+}
+
 Output answer(int status, std::string out, std::string err = {}) {
   return {.exit = {.code = status, .signal = {}}, .out = std::move(out), .err = std::move(err)};
 }
 
 }  // namespace
+
+std::vector<pid_t> processes_named(std::string_view name, const std::vector<pid_t>& roots) {
+  std::map<pid_t, std::pair<pid_t, std::string>> all;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc"))
+    if (const auto id = imex::parse_number<pid_t>(entry.path().filename().string()))
+      if (auto seen = look_at(*id)) all[*id] = *std::move(seen);
+  std::vector<pid_t> found;
+  for (const auto& [id, process] : all) {
+    if (process.second != name.substr(0, 15)) continue;  // the kernel keeps 15 characters
+    for (pid_t above = id; all.contains(above); above = all[above].first)
+      if (std::ranges::find(roots, above) != roots.end()) {
+        found.push_back(id);
+        break;
+      }
+  }
+  return found;
+}
 
 HostService::HostService(asio::any_io_executor executor, Time& time, std::string driver_root)
     : executor_(executor),
@@ -75,6 +120,7 @@ Async<Result<Output>> NodeShell::run(std::vector<std::string> command) {
     Output told = co_await systemctl({command.begin() + 1, command.end()});
     co_return told;
   }
+  if (command[0] == "pgrep" || command[0] == "pkill") co_return pick(command);
   const Command inside{
       .program = command[0],
       .arguments = {command.begin() + 1, command.end()},
@@ -82,6 +128,26 @@ Async<Result<Output>> NodeShell::run(std::vector<std::string> command) {
       .root = root_};
   Result<Output> output = co_await nvdra::run(inside, time_, {.time = command_limit});
   co_return output;
+}
+
+// pgrep and pkill, as far as they are needed here; 1 = there is no such process.
+Output NodeShell::pick(const std::vector<std::string>& command) {
+  std::optional<int> signal = command[0] == "pkill" ? std::optional(SIGTERM) : std::nullopt;
+  std::string name;
+  for (const std::string& word : std::span(command).subspan(1)) {
+    if (word == "-x") continue;
+    const bool flag = word.starts_with('-');
+    if (flag) signal = signal_named(std::string_view(word).substr(1));
+    if (flag && !signal) return answer(2, "", fmt::format("unknown option {}\n", word));
+    if (!flag) name = word;
+  }
+  std::vector<pid_t> roots = containers_();
+  if (const auto service = service_.pid()) roots.push_back(*service);
+  const std::vector<pid_t> found = processes_named(name, roots);
+  for (const pid_t process : found)
+    if (signal) ::kill(process, *signal);
+  const std::string list = fmt::format("{}\n", fmt::join(found, "\n"));
+  return answer(found.empty() ? 1 : 0, signal || found.empty() ? "" : list);
 }
 
 Async<Output> NodeShell::systemctl(std::vector<std::string> arguments) {

@@ -1,6 +1,9 @@
 #include "sandbox/pod_container.hpp"
 
+#include "base/files.hpp"
 #include "base/try.hpp"
+
+#include <fcntl.h>
 
 #include <csignal>
 
@@ -25,8 +28,10 @@ Container::Container(asio::any_io_executor executor, Time& time, ContainerHelper
 
 Result<void> Container::start(const ContainerSpec& spec) {
   spec_ = spec;
-  const Command command{.program = helper_.program,
-                        .arguments = {"container-start", spec_text(spec)}};
+  // A file, because all channels of a domain do not fit into an argument.
+  const std::string description = spec.scratch + ".json";
+  TRY_VOID(replace_file(AT_FDCWD, description, spec_text(spec), 0600));
+  const Command command{.program = helper_.program, .arguments = {"container-start", description}};
   TRY(Child child, nvdra::start(command, executor_, true));
   child_.emplace(std::move(child));
   running_ = false;
@@ -53,11 +58,11 @@ Async<Result<Exit>> Container::wait(std::function<void()> begun) {
 
 void Container::signal(int number) {
   if (!child_) return;
-  const Result<void> sent = child_->signal_group(number);
+  const Result<void> sent = child_->signal(number);
   (void)sent;  // it has ended meanwhile
 }
 
-Async<Result<Output>> Container::exec(const std::vector<std::string>& command, Duration limit) {
+Async<Result<Output>> Container::exec(std::vector<std::string> command, Duration limit) {
   if (!running()) co_return refuse("the container is not running");
   ContainerSpec spec{.command = command, .environment = spec_.environment};
   const Command inside{

@@ -36,18 +36,21 @@ class Container {
 public:
   Container(asio::any_io_executor executor, Time& time, ContainerHelper helper);
 
-  // Starts the process that becomes the command. Stopped by signal() or by destruction.
+  // Starts the process that becomes the command. Writes the file `scratch`.json. Stopped by
+  // signal() or by destruction.
   Result<void> start(const ContainerSpec& spec);
   // Until the command has ended and its output was read. `begun` is called when the command runs
   // in its container; until then the process is not in its own root yet. Without that call the
   // container could not be made, and the log says why.
   Async<Result<Exit>> wait(std::function<void()> begun);
-  // To the whole process group.
+  // To the command; SIGKILL ends all processes of the container.
   void signal(int number);
   // Runs a command in the running container.
-  Async<Result<Output>> exec(const std::vector<std::string>& command, Duration limit);
+  Async<Result<Output>> exec(std::vector<std::string> command, Duration limit);
 
   bool alive() const { return child_.has_value(); }
+  // The process that stands for the container outside of it; its descendants are the container's.
+  std::optional<pid_t> pid() const { return child_ ? std::optional(child_->pid()) : std::nullopt; }
   bool running() const { return child_.has_value() && running_; }
   std::shared_ptr<ContainerLog> log() const { return log_; }
   std::shared_ptr<ContainerLog> log_before() const { return before_; }

@@ -1,8 +1,10 @@
 #include "sandbox/pod_inside.hpp"
 
+#include "base/files.hpp"
 #include "base/json.hpp"
 #include "base/try.hpp"
 #include "imex/text.hpp"
+#include "sandbox/pod_init.hpp"
 #include "sandbox/pod_root.hpp"
 
 #include <fmt/format.h>
@@ -79,6 +81,7 @@ std::string spec_text(const ContainerSpec& spec) {
                                  {"directory", spec.directory},
                                  {"hostName", spec.host_name},
                                  {"scratch", spec.scratch},
+                                 {"network", spec.network},
                                  {"devices", std::move(devices)},
                                  {"mounts", std::move(mounts)}}));
 }
@@ -91,6 +94,7 @@ Result<ContainerSpec> container_spec(std::string_view text) {
   TRY(spec.directory, text_at(json, "directory"));
   spec.host_name = text_or_empty(json, "hostName");
   spec.scratch = text_or_empty(json, "scratch");
+  spec.network = text_or_empty(json, "network");
   for (const Json& device : array_or_empty(json, "devices"))
     spec.edits.device_nodes.push_back(
         {.path = std::string(text_or_empty(device, "path")),
@@ -106,14 +110,18 @@ Result<ContainerSpec> container_spec(std::string_view text) {
 }
 
 int container_start(std::span<const std::string> arguments) {
-  const Result<ContainerSpec> spec =
-      container_spec(arguments.size() == 1 ? std::string_view(arguments[0]) : "{}");
+  if (arguments.size() != 1) return not_made;
+  const Result<std::string> text = read_file(arguments[0]);
+  if (!text) return complain(text.error());
+  const Result<ContainerSpec> spec = container_spec(*text);
   if (!spec) return complain(spec.error());
   const Result<void> made = enter_own_root(*spec);
   if (!made) return complain(made.error());
-  fmt::print("{}\n", container_started);
-  std::fflush(stdout);
-  return become(*spec);
+  return run_in_own_processes([&] {
+    fmt::print("{}\n", container_started);
+    std::fflush(stdout);
+    return become(*spec);
+  });
 }
 
 int container_exec(std::span<const std::string> arguments) {
@@ -123,7 +131,7 @@ int container_exec(std::span<const std::string> arguments) {
   if (!spec) return complain(spec.error());
   const Result<void> entered = enter_root_of(pid.value_or(0));
   if (!entered) return complain(entered.error());
-  return become(*spec);
+  return run_as_child([&] { return become(*spec); });
 }
 
 }  // namespace nvdra::sandbox

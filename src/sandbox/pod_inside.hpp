@@ -1,12 +1,13 @@
 // Inside a container of the sandbox: the step between starting a process and being the container's
-// command. Run as a program of its own (`nvdra-sandbox container-start SPEC` and `container-exec
+// command. Run as a program of its own (`nvdra-sandbox container-start FILE` and `container-exec
 // PID SPEC`), because it changes its own namespaces.
 //
 // A container sees a root of its own: the programs and libraries of this machine (read-only where
-// the kernel allows it), and private /tmp, /run, /var and /dev. Device nodes that its claims inject
-// are made with their numbers; where the process may not do that (an ordinary user), /dev/null
-// stands in for them, which is a character device as well.
-// Network, processes and users are those of the sandbox.
+// the kernel allows it; files can be mounted among them), and private /tmp, /run, /var and /dev.
+// Device nodes that its claims inject are made with their numbers; where the process may not do
+// that (an ordinary user), /dev/null stands in for them, which is a character device as well. It
+// sees its own processes only, and its pod's network if the pod has one. Users are those of the
+// sandbox.
 #pragma once
 
 #include "base/result.hpp"
@@ -25,6 +26,7 @@ struct ContainerSpec {
   std::string directory = "/";           // working directory
   std::string host_name = {};
   std::string scratch = {};  // an empty directory of the container's own
+  std::string network = {};  // file of the pod's network namespace; "" = the sandbox's own
   cdi::ContainerEdits edits = {};
 };
 

@@ -2,6 +2,7 @@
 
 #include "base/fd.hpp"
 #include "base/try.hpp"
+#include "sandbox/pod_mirror.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -46,7 +47,8 @@ Result<void> make_file(const std::string& path) {
   return ok();
 }
 
-Result<void> show(const std::string& root, const std::string& name) {
+// /`name` of this machine, with room for the mounts below it.
+Result<void> show(const std::string& root, const std::string& name, const ContainerSpec& spec) {
   const std::string source = "/" + name;
   const std::string target = root + "/" + name;
   struct stat status{};
@@ -57,12 +59,11 @@ Result<void> show(const std::string& root, const std::string& name) {
     if (failed) return fail(failed, "link " + target);
     return ok();
   }
-  TRY_VOID(make_folders(target));
-  TRY_VOID(mount_step(source.c_str(), target, nullptr, MS_BIND | MS_REC));
-  // An ordinary user may not change how other people's mounts are.
-  if (name != "proc" && name != "sys")
-    (void)::mount(nullptr, target.c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr);
-  return ok();
+  std::vector<std::string> targets;
+  for (const cdi::Mount& mount : spec.edits.mounts)
+    if (std::string at = real_target(mount.container_path); at.starts_with(source + "/"))
+      targets.push_back(std::move(at));
+  return mirror(root, name, targets);
 }
 
 // A character device: a node, or another device in its place.
@@ -99,7 +100,7 @@ Result<void> make_devices(const std::string& root, const ContainerSpec& spec) {
 
 Result<void> make_mounts(const std::string& root, const ContainerSpec& spec) {
   for (const cdi::Mount& mount : spec.edits.mounts) {
-    const std::string target = root + mount.container_path;
+    const std::string target = root + real_target(mount.container_path);
     std::error_code failed;
     if (fs::is_directory(mount.host_path, failed)) {
       TRY_VOID(make_folders(target));
@@ -110,6 +111,15 @@ Result<void> make_mounts(const std::string& root, const ContainerSpec& spec) {
     if (std::ranges::find(mount.options, "ro") != mount.options.end())
       (void)::mount(nullptr, target.c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr);
   }
+  return ok();
+}
+
+// The pod's, which all its containers share.
+Result<void> enter_network(const std::string& network) {
+  if (network.empty()) return ok();
+  const Fd space(::open(network.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!space) return errno_failure("open the pod's network " + network);
+  if (::setns(space.get(), CLONE_NEWNET) != 0) return errno_failure("enter the pod's network");
   return ok();
 }
 
@@ -128,14 +138,14 @@ bool write_text(const char* path, const std::string& text) {
   return file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
-Result<void> join(pid_t process, const char* kind, int type, bool if_other) {
+Result<void> join(pid_t process, const char* kind, int type) {
   const std::string theirs = fmt::format("/proc/{}/ns/{}", process, kind);
   const std::string ours = fmt::format("/proc/self/ns/{}", kind);
   struct stat a{};
   struct stat b{};
   if (::stat(theirs.c_str(), &a) != 0) return errno_failure(theirs);
   if (::stat(ours.c_str(), &b) != 0) return errno_failure(ours);
-  if (if_other && a.st_ino == b.st_ino) return ok();
+  if (a.st_ino == b.st_ino) return ok();
   const Fd space(::open(theirs.c_str(), O_RDONLY | O_CLOEXEC));
   if (!space) return errno_failure(theirs);
   if (::setns(space.get(), type) != 0) return errno_failure("enter " + theirs);
@@ -145,6 +155,7 @@ Result<void> join(pid_t process, const char* kind, int type, bool if_other) {
 }  // namespace
 
 Result<void> enter_own_root(const ContainerSpec& spec) {
+  TRY_VOID(enter_network(spec.network));
   TRY_VOID(enter_namespaces());
   if (!spec.host_name.empty())
     (void)::sethostname(spec.host_name.data(), std::min<std::size_t>(spec.host_name.size(), 63));
@@ -155,9 +166,9 @@ Result<void> enter_own_root(const ContainerSpec& spec) {
   }
   ::chmod((root + "/tmp").c_str(), 01777);
   TRY_VOID(make_folders(root + "/var/log"));
-  TRY_VOID(make_folders(root + "/var/run"));
+  if (::symlink("../run", (root + "/var/run").c_str()) != 0) return errno_failure("link /var/run");
   for (const char* name : shown) {
-    TRY_VOID(show(root, name));
+    TRY_VOID(show(root, name, spec));
   }
   TRY_VOID(make_devices(root, spec));
   TRY_VOID(make_mounts(root, spec));
@@ -171,10 +182,13 @@ Result<void> enter_root_of(pid_t process) {
   const std::string path = fmt::format("/proc/{}/root", process);
   const Fd root(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root) return errno_failure(path);
-  TRY_VOID(join(process, "user", CLONE_NEWUSER, true));
-  TRY_VOID(join(process, "uts", CLONE_NEWUTS, true));
-  TRY_VOID(join(process, "ipc", CLONE_NEWIPC, true));
-  TRY_VOID(join(process, "mnt", CLONE_NEWNS, true));
+  TRY_VOID(join(process, "user", CLONE_NEWUSER));
+  TRY_VOID(join(process, "net", CLONE_NEWNET));
+  TRY_VOID(join(process, "uts", CLONE_NEWUTS));
+  TRY_VOID(join(process, "ipc", CLONE_NEWIPC));
+  // The namespace that its children are in, which is the container's.
+  TRY_VOID(join(process, "pid_for_children", CLONE_NEWPID));
+  TRY_VOID(join(process, "mnt", CLONE_NEWNS));
   if (::fchdir(root.get()) != 0) return errno_failure("chdir to the container's root");
   if (::chroot(".") != 0) return errno_failure("chroot");
   return ok();

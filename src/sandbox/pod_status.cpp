@@ -31,8 +31,8 @@ Json container_status(const ContainerState& state) {
                     {"image", state.image},
                     {"imageID", running ? state.image : ""},
                     {"containerID", state.id},
-                    {"ready", running},
-                    {"started", running},
+                    {"ready", running && state.ready},
+                    {"started", running && state.has_started},
                     {"restartCount", state.restarts},
                     {"state", state_of(state)},
                     {"lastState", state.last.is_object() ? state.last : Json(JsonObject{})}};
@@ -88,7 +88,7 @@ Json with_status(Json pod, const PodReport& report) {
   std::vector<std::string> unready;
   JsonArray containers;
   for (const ContainerState& state : report.containers) {
-    if (state.kind != Kind::running) unready.push_back(state.name);
+    if (state.kind != Kind::running || !state.ready) unready.push_back(state.name);
     containers.push_back(container_status(state));
   }
   const std::string phase = pod_phase(report, policy);
@@ -110,7 +110,7 @@ Json with_status(Json pod, const PodReport& report) {
   status["startTime"] = report.started;
   status["hostIP"] = report.host;
   status["hostIPs"] = JsonArray{JsonObject{{"ip", report.host}}};
-  if (report.sandbox) {
+  if (report.sandbox && !report.address.empty()) {
     status["podIP"] = report.address;
     status["podIPs"] = JsonArray{JsonObject{{"ip", report.address}}};
   }

@@ -22,11 +22,13 @@ struct ContainerState {
   int exit_code = 0;
   int restarts = 0;
   std::string id = {};
-  Json last = {};  // the last terminated state, once it has been restarted
+  bool has_started = false;  // of running: its startup probe has succeeded, or it has none
+  bool ready = false;        // of running: so says its readiness probe, or it has none
+  Json last = {};            // the last terminated state, once it has been restarted
 };
 
 struct PodReport {
-  std::string address;  // of the pod
+  std::string address;  // of the pod; "" = it has none yet
   std::string host;     // of its node
   std::string now;
   std::string started;   // when the kubelet first saw the pod

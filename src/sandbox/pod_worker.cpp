@@ -15,18 +15,6 @@
 namespace nvdra::sandbox {
 namespace {
 
-constexpr Backoff::Shape restart_pauses{
-    .first = 10s, .cap = 300s, .jitter = 0, .reset_after = 600s};
-constexpr std::string_view usual_path =
-    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
-std::vector<std::string> texts(const JsonArray& array) {
-  std::vector<std::string> list;
-  for (const Json& one : array)
-    if (one.is_string()) list.emplace_back(one.get_string());
-  return list;
-}
-
 Async<Result<void>> until_true(Event* changed, std::function<bool()> condition) {
   for (auto seen = changed->count(); !condition();) seen = co_await changed->wait(seen);
   co_return ok();
@@ -60,6 +48,13 @@ bool PodWorker::ending() const {
   return !now || now->deleting();
 }
 
+std::vector<pid_t> PodWorker::processes() const {
+  std::vector<pid_t> found;
+  for (const Running& one : containers_)
+    if (const auto pid = one.process.pid()) found.push_back(*pid);
+  return found;
+}
+
 Container* PodWorker::container(std::string_view name) {
   for (Running& one : containers_)
     if (name.empty() || one.state.name == name) return &one.process;
@@ -70,7 +65,7 @@ void PodWorker::report() {
   const ItemPtr now = current();
   if (!now) return;
   pod_ = now;
-  PodReport report{.address = place_.pod_address,
+  PodReport report{.address = port_.address,
                    .host = place_.node_address,
                    .now = rfc3339(place_.time.wall()),
                    .started = first_seen_,
@@ -100,6 +95,7 @@ Async<Result<void>> PodWorker::run() {
   (void)ended;  // told in events
   co_await release();
   report();
+  detach();
   for (auto seen = changed_.count(); !ending();) seen = co_await changed_.wait(seen);
   remove_object();
   co_return ok();
@@ -117,6 +113,7 @@ Async<Result<void>> PodWorker::stop_when_asked(TaskGroup* group) {
 // Prepares the claims and runs the containers to their end.
 Async<Result<void>> PodWorker::work() {
   CO_TRY_VOID(co_await prepare());
+  while (!attached()) co_await place_.time.sleep(retry_pause());
   can_start_ = true;
   report();
   TaskGroup group(place_.executor);
@@ -139,107 +136,26 @@ Async<Result<void>> PodWorker::prepare() {
   }
 }
 
-Result<ContainerSpec> PodWorker::spec_of(const Running& container) const {
-  ContainerSpec spec;
-  TRY(spec.edits,
-      cdi_edits(place_.cdi_directory, place_.claims.cdi_devices(pod_->json(), container.spec)));
-  spec.command = texts(array_or_empty(container.spec, "command"));
-  for (std::string& word : texts(array_or_empty(container.spec, "args")))
-    spec.command.push_back(std::move(word));
-  if (spec.command.empty())
-    return refuse(
-        fmt::format("no command specified: the sandbox has no images, so container {} "
-                    "needs spec.containers[].command",
-                    container.state.name));
-  spec.environment = {std::string(usual_path), fmt::format("HOSTNAME={}", pod_->name())};
-  for (const Json& entry : array_or_empty(container.spec, "env"))
-    spec.environment.push_back(
-        fmt::format("{}={}", text_or_empty(entry, "name"), text_or_empty(entry, "value")));
-  for (const std::string& entry : spec.edits.env) spec.environment.push_back(entry);
-  if (std::string_view directory = text_or_empty(container.spec, "workingDir"); !directory.empty())
-    spec.directory = directory;
-  spec.host_name = pod_->name();
-  spec.scratch = fmt::format("{}/{}", place_.scratch, container.state.name);
-  std::error_code failed;
-  std::filesystem::create_directories(spec.scratch, failed);
-  if (failed) return fail(failed, "create " + spec.scratch);
-  return spec;
-}
-
-bool PodWorker::start_container(Running& container) {
-  ContainerState& state = container.state;
-  tell("Normal", "Pulled",
-       fmt::format("Container image \"{}\" already present on machine", state.image));
-  Result<ContainerSpec> spec = spec_of(container);
-  if (spec) tell("Normal", "Created", fmt::format("Created container: {}", state.name));
-  Result<void> started =
-      spec ? container.process.start(*spec) : Result<void>(std::move(spec).failure());
-  if (!started) cannot_run(container, started.error().text());
-  return started.has_value();
-}
-
-void PodWorker::has_begun(Running& container) {
-  ContainerState& state = container.state;
-  tell("Normal", "Started", fmt::format("Started container {}", state.name));
-  state.kind = ContainerState::Kind::running;
-  state.reason.clear();
-  state.message.clear();
-  state.started = rfc3339(place_.time.wall());
-  state.id =
-      fmt::format("sandbox://{:016x}{:016x}", place_.registry.random(), place_.registry.random());
-  report();
-}
-
-void PodWorker::cannot_run(Running& container, std::string_view why) {
-  container.state.reason = "CreateContainerError";
-  container.state.message = why;
-  tell("Warning", "Failed", fmt::format("Error: {}", why));
-  report();
-}
-
-// Starts the container, again and again if need be, and waits for its end.
-Async<Result<Exit>> PodWorker::run_once(Running* container) {
-  ContainerState& state = container->state;
-  Result<Exit> ended = Exit{};
-  for (;;) {
-    if (start_container(*container)) {
-      ended = co_await container->process.wait([this, container] { has_begun(*container); });
-      if (stopping_ || state.kind == ContainerState::Kind::running) break;
-      const auto& lines = container->process.log()->lines;
-      cannot_run(*container, lines.empty() ? "the container has ended" : lines.back().text);
-    }
-    co_await place_.time.sleep(std::min<Duration>(place_.retry, restart_pauses.first));
+// Gives the pod its address. False when that did not work; the pod's event says why.
+bool PodWorker::attached() {
+  if (!place_.network || bool_or(pod_->json(), "spec/hostNetwork", false)) {
+    port_.address = place_.node_address;
+    return true;
   }
-  state.kind = ContainerState::Kind::terminated;
-  state.finished = rfc3339(place_.time.wall());
-  state.exit_code = !ended ? 255 : ended->code ? *ended->code : 128 + ended->signal.value_or(0);
-  state.reason = state.exit_code == 0 ? "Completed" : "Error";
-  co_return ended;
+  Result<PodPort> port = place_.network->attach(place_.node_number);
+  if (port) {
+    port_ = *std::move(port);
+    attached_ = true;
+    return true;
+  }
+  tell("Warning", "FailedCreatePodSandBox",
+       fmt::format("Failed to create pod sandbox: {}", port.error().text()));
+  return false;
 }
 
-Async<Result<void>> PodWorker::run_container(Running* container) {
-  const std::string policy(text_or_empty(pod_->json(), "spec/restartPolicy"));
-  Backoff pauses(restart_pauses, [] { return 0.0; });
-  for (;;) {
-    Result<Exit> ended = co_await run_once(container);
-    (void)ended;
-    report();
-    changed_.notify();
-    ContainerState& state = container->state;
-    if (stopping_ || !restarts(policy, state.exit_code)) co_return ok();
-    state.last = terminated_state(state);
-    const Duration pause = state.restarts == 0 ? Duration{} : pauses.next(place_.time.now());
-    state.kind = ContainerState::Kind::waiting;
-    state.reason = "CrashLoopBackOff";
-    state.message = fmt::format("back-off restarting failed container={} pod={}_{}({})", state.name,
-                                pod_->name(), pod_->space(), uid_);
-    ++state.restarts;
-    if (pause > Duration{}) {
-      tell("Warning", "BackOff", "Back-off restarting failed container " + state.name);
-      report();
-      co_await place_.time.sleep(pause);
-    }
-  }
+void PodWorker::detach() {
+  if (std::exchange(attached_, false)) place_.network->detach(place_.node_number, port_.address);
+  port_.space.reset();
 }
 
 Async<void> PodWorker::stop_containers() {

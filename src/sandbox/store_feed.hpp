@@ -92,6 +92,8 @@ public:
   // older than the history.
   std::unique_ptr<Subscription> subscribe(const Resource& resource, Filter filter,
                                           std::uint64_t from, std::function<void()> wake);
+  // A resource that is served from now on: there is nothing to watch from before.
+  void begin(const Resource& resource, std::uint64_t now) { channels_[&resource].oldest = now; }
   // Forgets the history, as a compaction does.
   void forget(std::uint64_t now);
   // Versions below this one are too old to watch from.

@@ -156,7 +156,9 @@ void Registry::definition_changed(const ItemPtr& before, const ItemPtr& after) {
   if (old_spec && *old_spec == *nvdra::find(after->json(), "spec")) return;
   Result<Resource> resource = resource_of_crd(after->json());
   if (!resource) return;  // conform() has refused it
+  const std::string name = fmt::format("{}.{}", resource->type.plural, resource->type.group);
   catalog_.put(*std::move(resource));
+  if (!before) feed_.begin(catalog_.at(name), version_);
   Json object = after->json();
   object.get_object()["status"] = established_status(object, rfc3339(time_.wall()));
   if (!before) add_finalizer(object, crd_cleanup);

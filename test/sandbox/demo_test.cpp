@@ -13,41 +13,58 @@
 namespace nvdra::sandbox {
 namespace {
 
-Output play(const std::vector<std::string>& before) {
-  std::vector<std::string> words = before;
-  for (const char* word : {NVDRA_SANDBOX, "demo", "host-managed", "--nvdra", NVDRA})
-    words.emplace_back(word);
+using Words = std::vector<std::string>;
+
+const Words as_nobody = {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"};
+
+Output play(Words words, const char* demo) {
+  for (const char* word : {NVDRA_SANDBOX, "demo", demo, "--nvdra", NVDRA}) words.emplace_back(word);
   asio::io_context loop(1);
   RealTime time;
-  const Command command{
-      .program = words[0],
-      .arguments = {words.begin() + 1, words.end()},
-      .environment = std::vector<std::string>{"PATH=/usr/bin:/bin:/usr/sbin:/sbin"}};
+  const Command command{.program = words[0],
+                        .arguments = {words.begin() + 1, words.end()},
+                        .environment = Words{"PATH=/usr/bin:/bin:/usr/sbin:/sbin"}};
   auto done = fake::run(loop, run(command, time, {.time = 100s}), 110s);
   if (!done) throw std::runtime_error(done.error().text());
   return *done;
 }
 
-void check(const Output& played) {
+void check(const Output& played, const Words& texts) {
   INFO(played.out << played.err);
   CHECK(played.exit.success());
-  for (const char* text :
-       {"$ kubectl apply -f my-workload.yaml", "IMEX channel0 is available", "No resources found",
-        "FailedPrepareDynamicResources", "pod/my-workload condition met",
-        "pod \"my-workload\" deleted", "All five steps went as the guide says"})
-    CHECK(played.out.find(text) != std::string::npos);
+  for (const std::string& text : texts) CHECK(played.out.find(text) != std::string::npos);
 }
+
+const Words host_managed_texts = {"$ kubectl apply -f my-workload.yaml",
+                                  "IMEX channel0 is available",
+                                  "No resources found",
+                                  "FailedPrepareDynamicResources",
+                                  "pod/my-workload condition met",
+                                  "pod \"my-workload\" deleted",
+                                  "All five steps went as the guide says"};
+const Words driver_managed_texts = {"$ kubectl apply -f my-workload.yaml",
+                                    "IMEX channel0 is available",
+                                    "status: Ready",
+                                    "another nvidia-imex runs",
+                                    "another daemon pod is Ready",
+                                    "No resources found",
+                                    "All six steps went as the guide says"};
 
 TEST_CASE("the host-managed demonstration plays all five steps", "[sandbox][demo]") {
-  check(play({}));
+  check(play({}, "host-managed"), host_managed_texts);
 }
 
-TEST_CASE("it needs no root", "[sandbox][demo]") {
+TEST_CASE("the driver-managed demonstration plays all six steps", "[sandbox][demo]") {
+  check(play({}, "driver-managed"), driver_managed_texts);
+}
+
+TEST_CASE("the demonstrations need no root", "[sandbox][demo]") {
   if (::geteuid() != 0) {
-    WARN("the test before was not root already");
+    WARN("the tests before were not root already");
     return;
   }
-  check(play({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}));
+  check(play(as_nobody, "host-managed"), host_managed_texts);
+  check(play(as_nobody, "driver-managed"), driver_managed_texts);
 }
 
 TEST_CASE("a demonstration that does not exist is refused", "[sandbox][demo]") {
@@ -57,7 +74,7 @@ TEST_CASE("a demonstration that does not exist is refused", "[sandbox][demo]") {
   const auto done = fake::run(loop, run(command, time, {.time = 10s}));
   REQUIRE(done);
   CHECK(done->exit.code == 2);
-  CHECK(done->err.find("host-managed") != std::string::npos);
+  CHECK(done->err.find("driver-managed") != std::string::npos);
 }
 
 }  // namespace

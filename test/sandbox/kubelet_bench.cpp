@@ -32,19 +32,31 @@ T must(Result<T> result) {
   return *std::move(result);
 }
 
-KubeletOptions options(const fake::TempDir& folder, Duration call_limit) {
+KubeletOptions kubelet_options(const fake::TempDir& folder, const BenchOptions& wanted,
+                               PodNetwork* network) {
   return {.node = "node-1",
           .folder = folder.path(),
           .address = "127.0.0.1",
           .helper = {NVDRA_SANDBOX},
-          .call_limit = call_limit,
+          .network = network,
+          .images = wanted.images,
+          .call_limit = wanted.call_limit,
           .retry = 200ms};
+}
+
+Json shell_container(const std::string& script) {
+  return JsonObject{{"name", "app"},
+                    {"image", "some/image:1"},
+                    {"command", JsonArray{"sh", "-c"}},
+                    {"args", JsonArray{Json(script)}},
+                    {"env", JsonArray{JsonObject{{"name", "GREETING"}, {"value", "hello"}}}}};
 }
 
 }  // namespace
 
-KubeletBench::KubeletBench(Duration call_limit)
-    : kubelet(loop.get_executor(), time, registry, options(folder, call_limit)),
+KubeletBench::KubeletBench(const BenchOptions& options)
+    : network(options.network ? PodNetwork::make() : nullptr),
+      kubelet(loop.get_executor(), time, registry, kubelet_options(folder, options, network.get())),
       driver(time, folder.path("cdi")) {
   std::filesystem::create_directories(folder.path("plugins/test.example.com"));
   std::filesystem::create_directories(folder.path("plugins_registry"));
@@ -109,18 +121,25 @@ void KubeletBench::make_claim(const std::string& name, const Item& pod) {
 
 void KubeletBench::make_pod(const std::string& name, const std::string& script,
                             const std::string& policy, const std::string& claim) {
-  Json container =
-      JsonObject{{"name", "app"},
-                 {"image", "some/image:1"},
-                 {"command", JsonArray{"sh", "-c"}},
-                 {"args", JsonArray{Json(script)}},
-                 {"env", JsonArray{JsonObject{{"name", "GREETING"}, {"value", "hello"}}}}};
+  Json container = shell_container(script);
   JsonObject spec{{"restartPolicy", policy}};
   if (!claim.empty()) {
     container.get_object()["resources"] =
         JsonObject{{"claims", JsonArray{JsonObject{{"name", "c"}}}}};
     spec["resourceClaims"] = JsonArray{JsonObject{{"name", "c"}, {"resourceClaimName", claim}}};
   }
+  put_pod(name, std::move(container), std::move(spec), claim);
+}
+
+void KubeletBench::make_pod_with(const std::string& name, const std::string& script,
+                                 const Json& more) {
+  Json container = shell_container(script);
+  merge_patch(container, more);
+  put_pod(name, std::move(container), {}, {});
+}
+
+void KubeletBench::put_pod(const std::string& name, Json container, JsonObject spec,
+                           const std::string& claim) {
   spec["containers"] = JsonArray{std::move(container)};
   const ItemPtr made =
       must(registry.create(registry.resource("pods"), "default",

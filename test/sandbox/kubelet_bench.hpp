@@ -54,9 +54,16 @@ private:
   std::string cdi_;
 };
 
+struct BenchOptions {
+  Duration call_limit = 45s;
+  bool network = false;  // of the pods' own, where that is possible
+  PodImages images = {};
+};
+
 class KubeletBench {
 public:
-  explicit KubeletBench(Duration call_limit = 45s);
+  KubeletBench() : KubeletBench(BenchOptions{}) {}
+  explicit KubeletBench(const BenchOptions& options);
   ~KubeletBench();
 
   void start_plugin();
@@ -68,6 +75,8 @@ public:
   // claim of that name.
   void make_pod(const std::string& name, const std::string& script,
                 const std::string& policy = "Always", const std::string& claim = {});
+  // The same without claim; `more` is merged into the container.
+  void make_pod_with(const std::string& name, const std::string& script, const Json& more);
   void delete_pod(const std::string& name, std::int64_t grace = 5);
   ItemPtr pod(const std::string& name);  // nullptr when it has gone
   std::string phase(const std::string& name);
@@ -82,10 +91,12 @@ public:
   RealTime time;
   fake::TempDir folder;
   Registry registry{time};
+  std::unique_ptr<PodNetwork> network;
   Kubelet kubelet;
   TestDriver driver;
 
 private:
+  void put_pod(const std::string& name, Json container, JsonObject spec, const std::string& claim);
   void make_claim(const std::string& name, const Item& pod);
 
   std::optional<dra::Server> server_;

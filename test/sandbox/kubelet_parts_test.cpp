@@ -28,6 +28,7 @@ PodReport report(std::initializer_list<ContainerState> states) {
 ContainerState state(Kind kind, int exit_code = 0, int restart_count = 0) {
   ContainerState one;
   one.kind = kind;
+  one.has_started = one.ready = kind == Kind::running;
   one.exit_code = exit_code;
   one.restarts = restart_count;
   return one;

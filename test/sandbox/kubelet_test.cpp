@@ -73,7 +73,7 @@ TEST_CASE("a call to a plugin ends at its limit, in the words of a kubelet", "[s
 }
 
 TEST_CASE("a claim that needs longer than the call is told and tried again", "[sandbox][kubelet]") {
-  KubeletBench bench(300ms);
+  KubeletBench bench({.call_limit = 300ms});
   bench.driver.silent = true;
   bench.start_plugin();
   bench.make_pod("p", "sleep 1000", "Always", "claim-a");
@@ -105,7 +105,7 @@ TEST_CASE("a plugin that was restarted is registered again", "[sandbox][kubelet]
 }
 
 TEST_CASE("a plugin that comes and goes while it is asked does no harm", "[sandbox][kubelet]") {
-  KubeletBench bench(100ms);
+  KubeletBench bench({.call_limit = 100ms});
   bench.driver.silent = true;
   bench.start_plugin();
   for (int i = 0; i < 4; ++i)
