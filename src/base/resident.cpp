@@ -54,6 +54,7 @@ void give_back_code() {
   const Result<std::string> smaps = read_file("/proc/self/smaps");
   if (!smaps) return;
   for (const CodeRange& range : clean_file_mappings(*smaps))
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel has told the address as text
     ::madvise(reinterpret_cast<void*>(range.begin), range.end - range.begin, MADV_DONTNEED);
 }
 

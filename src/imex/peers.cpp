@@ -86,6 +86,7 @@ std::string render_nodes(const std::vector<std::string>& entries) {
 
 std::string render_slot_names(std::string_view domain_uid, std::int64_t count) {
   std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(count));
   const std::string hash = domain_hash(domain_uid);
   for (std::int64_t slot = 0; slot < count; ++slot) names.push_back(slot_name(hash, slot));
   return render_nodes(names);

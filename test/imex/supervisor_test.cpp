@@ -4,6 +4,7 @@
 #include "catch.hpp"
 #include "fake/run_loop.hpp"
 #include "fake/temp_dir.hpp"
+#include "fake/time.hpp"
 #include "imex/child_state.hpp"
 #include "imex/refresh.hpp"
 
@@ -179,11 +180,35 @@ TEST_CASE("a program that is missing is told, and tried again with pauses", "[im
   fake::run(loop, Supervised::stopped(&supervisor));
 }
 
-TEST_CASE("of three changes in three seconds two signals are due, none is lost",
-          "[imex][refresh]") {
+TEST_CASE("the next signal is due when the window of the last one is over", "[imex][refresh]") {
   CHECK(refresh_due(std::nullopt, now) == now);
   CHECK(refresh_due(now, now + 1s) == now + 5s);
   CHECK(refresh_due(now, now + 9s) == now + 9s);
+}
+
+TEST_CASE("of three changes in three seconds two signals are sent, and none is lost",
+          "[imex][refresh]") {
+  Supervised it("trap 'echo refreshed' USR1; echo able; while :; do sleep 0.02; done");
+  fake::FakeTime time(it.loop);
+  Refresher refresher(it.loop.get_executor(), time, it.supervisor);
+  asio::cancellation_signal stop;
+  asio::co_spawn(it.loop, refresher.run(),
+                 asio::bind_cancellation_slot(stop.slot(), asio::detached));
+  it.supervisor.wish({true, 1});
+  it.until([&] { return it.has("able"); });
+  for (int change = 0; change < 3; ++change) {
+    refresher.want();
+    time.advance(1s);
+  }
+  CHECK(refresher.sent() == 1);
+  time.advance(1s);
+  CHECK(refresher.sent() == 1);
+  time.advance(1s);
+  CHECK(refresher.sent() == 2);
+  time.advance(60s);
+  CHECK(refresher.sent() == 2);
+  stop.emit(asio::cancellation_type::terminal);
+  time.settle();
 }
 
 TEST_CASE("the kernel says whether a process survives a signal", "[imex][refresh]") {

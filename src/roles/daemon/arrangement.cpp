@@ -50,6 +50,7 @@ Plan lay_out(const k8s::Object* object, MemberList list, const Self& self, bool 
     return {std::move(layout), {}};
   }
   std::vector<imex::Peer> peers;
+  peers.reserve(circle.members.size());
   for (const Member& member : circle.members)
     peers.push_back({member.node, member.ip, member.index});
   imex::Slots slots = imex::place_peers(peers, self.domain.value, self.slots);

@@ -29,7 +29,9 @@ std::vector<std::string> environment_with(const std::string& library_path) {
   Environment environment = process_environment();
   if (!library_path.empty()) environment["LD_LIBRARY_PATH"] = library_path;
   std::vector<std::string> entries;
-  for (const auto& [name, value] : environment) entries.push_back(name + "=" + value);
+  entries.reserve(environment.size());
+  for (const auto& [name, value] : environment)
+    entries.push_back(fmt::format("{}={}", name, value));
   return entries;
 }
 
