@@ -40,10 +40,15 @@ Async<Result<void>> DomainGate::wait_change(std::uint64_t seen) {
 Async<std::optional<Trouble>> DomainGate::closed(DomainUid domain) {
   if (!parts_.facts.clique())
     co_return retry("this node's fabric clique is not known: " + parts_.facts.trouble());
-  Sight sight{parts_.domains.text_of(domain), config_.node, *parts_.facts.clique(), {}, {}, {}};
+  Sight sight;
+  sight.domain = parts_.domains.text_of(domain);
+  sight.node = config_.node;
+  sight.clique = *parts_.facts.clique();
   std::optional<Trouble> unknown = co_await find_member(domain, &sight);
   if (unknown) co_return unknown;
 
+  if (const Follower* follower = follower_of(domain))
+    sight.seen_turning = sight.member && follower->turned == sight.member->ip;
   Verdict verdict = judge(sight);
   if (std::holds_alternative<LookAtPods>(verdict)) {
     Result<std::vector<DaemonPod>> pods = co_await list_pods(domain);
@@ -143,6 +148,7 @@ Async<Result<void>> DomainGate::follow(DomainUid domain) {
     Result<void> ended = co_await watch_once(&*entry);
     entry->known = false;
     entry->clique.reset();
+    entry->turned.clear();
     if (ended) {
       backoff.reset();
       continue;
@@ -178,9 +184,24 @@ Async<Result<void>> DomainGate::watch_once(Follower* follower) {
 void DomainGate::apply(Follower& follower, const k8s::WatchEvent& event) {
   using Kind = k8s::WatchEvent::Kind;
   if (event.kind == Kind::bookmark || event.object.name() != follower.clique_object) return;
-  follower.clique =
-      event.kind == Kind::deleted ? nullptr : std::make_shared<const k8s::Object>(event.object);
+  k8s::ObjectPtr before = std::exchange(follower.clique, nullptr);
+  if (event.kind != Kind::deleted)
+    follower.clique = std::make_shared<const k8s::Object>(event.object);
+  follower.turned = turned_ready(before, follower.clique, follower.turned);
   parts_.news.notify();
+}
+
+// What the watch shows first may be old; only a change that it shows is fresh.
+std::string DomainGate::turned_ready(const k8s::ObjectPtr& before, const k8s::ObjectPtr& after,
+                                     const std::string& turned) const {
+  if (!before || !after) return {};
+  Members old_members = read_members(before->json(), MemberList::clique_daemons);
+  Members new_members = read_members(after->json(), MemberList::clique_daemons);
+  const Member* was = old_members.of(config_.node);
+  const Member* is = new_members.of(config_.node);
+  if (!is || !is->ready) return {};
+  bool turns = !was || !was->ready || was->ip != is->ip;
+  return turns || turned == is->ip ? is->ip : std::string();
 }
 
 }  // namespace nvdra::roles::kubelet_plugin

@@ -55,6 +55,7 @@ private:
     bool known = false;         // a watch stands: `clique` is what it has shown
     Instant watched_since = {};
     k8s::ObjectPtr clique = {};
+    std::string turned = {};  // the address with which this node's entry has become Ready meanwhile
     std::optional<std::vector<DaemonPod>> pods = {};
     Instant pods_seen = {};
   };
@@ -63,6 +64,8 @@ private:
   bool is_fresh(Instant since) const;
   Async<Result<void>> watch_once(Follower* follower);
   void apply(Follower& follower, const k8s::WatchEvent& event);
+  std::string turned_ready(const k8s::ObjectPtr& before, const k8s::ObjectPtr& after,
+                           const std::string& turned) const;
   Async<std::optional<Trouble>> find_member(DomainUid domain, Sight* sight);
   Async<Result<std::vector<DaemonPod>>> list_pods(DomainUid domain);
   Async<std::optional<Trouble>> look_at_pods(Follower* follower, DomainUid domain, Sight* sight);

@@ -31,6 +31,17 @@ const DaemonPod* living(const Sight& sight) {
   return found == sight.pods->end() ? nullptr : &*found;
 }
 
+bool is_of_living_pod(const Member& member, const std::vector<DaemonPod>& pods, bool seen_turning) {
+  if (member.ip.empty()) return false;
+  bool matched = false, possible = false;
+  for (const DaemonPod& pod : pods) {
+    if (pod.deleting && pod.ip == member.ip) return false;
+    matched |= pod.ip == member.ip;
+    possible |= !pod.deleting && pod.ip.empty();
+  }
+  return matched || (seen_turning && possible);
+}
+
 // The part of the sentence that says what was seen and what to look at.
 std::string seen(const Sight& sight) {
   const DaemonPod* pod = sight.pods ? living(sight) : nullptr;
@@ -83,11 +94,7 @@ DaemonPod daemon_pod(const k8s::Object& pod) {
 Verdict judge(const Sight& sight) {
   bool says_ready = sight.member && sight.member->ready && sight.member->clique == sight.clique;
   if (says_ready && !sight.pods) return LookAtPods{};
-  if (says_ready && !sight.member->ip.empty() &&
-      std::ranges::any_of(*sight.pods, [&](const DaemonPod& pod) {
-        return !pod.deleting && pod.ip == sight.member->ip;
-      }))
-    return Open{};
+  if (says_ready && is_of_living_pod(*sight.member, *sight.pods, sight.seen_turning)) return Open{};
   return Closed{fmt::format("the IMEX daemon of ComputeDomain {} on node {} ({}) is not ready: {}",
                             sight.domain, sight.node.value, in_clique(sight.clique), seen(sight))};
 }

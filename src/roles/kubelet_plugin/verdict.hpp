@@ -29,6 +29,7 @@ struct Sight {
   CliqueId clique;               // of the node; empty = no fabric
   std::string source;            // where the members stand: "ComputeDomainClique nvdra/…"
   std::optional<Member> member;  // this node's entry there
+  bool seen_turning = false;     // the entry has become Ready while it was watched
   std::optional<std::vector<DaemonPod>> pods;  // nullopt: not looked at
 };
 
@@ -40,7 +41,9 @@ struct Closed {
 using Verdict = std::variant<Open, LookAtPods, Closed>;
 
 // Open: the entry says Ready, is of the node's clique, and has the address of a daemon pod that is
-// here and not ending. An entry of a former pod does not count.
+// here and not ending. An entry of a former pod does not count. The kubelet tells a pod's address
+// late; a pod without one will do if the entry was seen turning Ready, which only a living daemon
+// does.
 Verdict judge(const Sight& sight);
 
 }  // namespace nvdra::roles::kubelet_plugin

@@ -88,6 +88,33 @@ TEST_CASE("a Ready entry of a former daemon pod does not let the workload start"
   CHECK(node.prepare("a"));
 }
 
+TEST_CASE("a daemon that turns Ready before the kubelet tells its pod's address is believed",
+          "[plugin][managed]") {
+  if (fake::must_skip_root_tests()) return;
+  ManagedNode node;
+  node.claim("a");
+  node.pod("");
+  SECTION("the watch has shown it NotReady before") {
+    node.daemon(false);
+    auto turn_ready = [&]() -> Async<Result<void>> {
+      while (node.api.watching() < 2) co_await node.time.sleep(5ms);
+      co_await node.time.sleep(20ms);  // what there is has been shown by then
+      node.daemon(true);
+      co_return ok();
+    };
+    auto both = [&]() -> Async<Result<dra::Prepared>> {
+      using namespace asio::experimental::awaitable_operators;
+      auto [prepared, done] = co_await (node.preparing("a", "default", 5s) && turn_ready());
+      co_return prepared;
+    };
+    CHECK(node.run(both()));
+  }
+  SECTION("an entry that was Ready all the time may be a former pod's") {
+    node.daemon(true);
+    CHECK_THAT(error_of(node.prepare("a")), Catch::Contains("former daemon pod"));
+  }
+}
+
 TEST_CASE("what the daemon pod waits for is in the claim's error", "[plugin][managed]") {
   if (fake::must_skip_root_tests()) return;
   ManagedNode node;

@@ -35,7 +35,14 @@ DaemonPod pod(std::string ip = "10.0.0.1", bool deleting = false) {
 using Pods = std::optional<std::vector<DaemonPod>>;
 
 Sight sight(std::optional<Member> entry, Pods pods) {
-  return {"default/d", NodeName("node-a"), own_clique, "ComputeDomainClique nvdra/c", entry, pods};
+  Sight seen;
+  seen.domain = "default/d";
+  seen.node = NodeName("node-a");
+  seen.clique = own_clique;
+  seen.source = "ComputeDomainClique nvdra/c";
+  seen.member = std::move(entry);
+  seen.pods = std::move(pods);
+  return seen;
 }
 
 std::string text(const Sight& seen) {
@@ -58,6 +65,21 @@ TEST_CASE("only a Ready entry of a pod that is here opens the gate", "[plugin][v
   CHECK_FALSE(opens(member(true, ""), Pods({pod("")})));
   CHECK_FALSE(opens(member(true, "10.0.0.1", CliqueId("another.1")), Pods({pod()})));
   CHECK_FALSE(opens({}, Pods({pod()})));
+}
+
+TEST_CASE("an entry that was seen turning Ready needs no address of its pod yet",
+          "[plugin][verdict]") {
+  auto opens = [](Pods pods, bool seen_turning) {
+    Sight seen = sight(member(true), std::move(pods));
+    seen.seen_turning = seen_turning;
+    return std::holds_alternative<Open>(judge(seen));
+  };
+  CHECK(opens(Pods({pod("")}), true));
+  CHECK_FALSE(opens(Pods({pod("")}), false));
+  CHECK_FALSE(opens(Pods({pod("10.0.0.2")}), true));
+  CHECK_FALSE(opens(Pods({pod("", true)}), true));
+  CHECK_FALSE(opens(Pods({pod(""), pod("10.0.0.1", true)}), true));
+  CHECK_FALSE(opens(Pods(std::vector<DaemonPod>{}), true));
 }
 
 TEST_CASE("the pods are looked at when the entry says Ready", "[plugin][verdict]") {
