@@ -99,11 +99,11 @@ RoleCommand Cluster::role(const std::string& name, std::vector<std::string> argu
 }
 
 RoleCommand Cluster::controller_role() const {
-  return role(
-      "controller",
-      {"controller", "--pod-name=nvdra-controller-0", fmt::format("--image-name={}", image),
-       "--cd-daemon-priority-class-name=system-node-critical", "--log-verbosity-cd-daemon=4"},
-      {});
+  return role("controller",
+              {"controller", "--pod-name=nvdra-controller-0", fmt::format("--image-name={}", image),
+               "--cd-daemon-priority-class-name=system-node-critical",
+               fmt::format("--log-verbosity-cd-daemon={}", options_.verbosity)},
+              {});
 }
 
 RoleCommand Cluster::plugin_role(const NodeLayout& node) const {

@@ -34,6 +34,7 @@ namespace fs = std::filesystem;
 // clang-format off
 constexpr Flag demo_flags[] = {
   {"nvdra", "", FlagKind::text, "", "nvdra's executable; default: beside this program or in ../"},
+  {"v", "", FlagKind::integer, "4", "how much nvdra's programs log"},
   {"keep", "", FlagKind::boolean, "false", "keep the folder with logs and files"},
   {"help", "", FlagKind::boolean, "false", "list the flags"},
 };
@@ -42,6 +43,7 @@ constexpr Flag up_flags[] = {
   {"imex-mode", "", FlagKind::text, "driverManaged", "driverManaged or hostManaged, as in nvdra's chart"},
   {"nvdra", "", FlagKind::text, "", "nvdra's executable; default: beside this program or in ../"},
   {"folder", "", FlagKind::text, "", "where everything is; default: nvdra-sandbox-UID in the temporary folder"},
+  {"v", "", FlagKind::integer, "4", "how much nvdra's programs log"},
   {"port", "", FlagKind::integer, "0", "of the API server; 0 = any"},
   {"help", "", FlagKind::boolean, "false", "list the flags"},
 };
@@ -146,7 +148,11 @@ Result<bool> play_one(const Demo& demo, const Args& args) {
   if (!::mkdtemp(path.data())) return errno_failure("create " + path);
   const Folder folder(path, args.boolean("keep"));
   TRY_VOID(isolate());
-  return run_cluster({.mode = demo.mode, .folder = path, .nvdra = nvdra, .program = program},
+  return run_cluster({.mode = demo.mode,
+                      .folder = path,
+                      .nvdra = nvdra,
+                      .program = program,
+                      .verbosity = static_cast<int>(args.integer("v"))},
                      demo.play);
 }
 
@@ -221,7 +227,8 @@ int run_up(std::span<const std::string> arguments) {
                         .folder = path,
                         .nvdra = nvdra,
                         .program = program,
-                        .port = static_cast<std::uint16_t>(args->integer("port"))},
+                        .port = static_cast<std::uint16_t>(args->integer("port")),
+                        .verbosity = static_cast<int>(args->integer("v"))},
                        serve_until_stopped);
   };
   const Result<bool> served = serve();

@@ -64,7 +64,7 @@ Kubelet::Kubelet(asio::any_io_executor executor, Time& time, Registry& registry,
 Kubelet::~Kubelet() = default;
 
 Result<void> Kubelet::make_directories() {
-  for (const char* name : {"plugins_registry", "plugins", "cdi", "pods"}) {
+  for (const char* name : {"plugins_registry", "plugins", "cdi", "pods", "logs"}) {
     TRY_VOID(nvdra::make_directories(options_.folder + "/" + name, 0755));
   }
   return ok();
@@ -131,6 +131,7 @@ void Kubelet::take_up_pods() {
                    .images = options_.images,
                    .cdi_directory = options_.folder + "/cdi",
                    .scratch = fmt::format("{}/pods/{}", options_.folder, uid),
+                   .logs = options_.folder + "/logs",
                    .helper = options_.helper,
                    .retry = options_.retry,
                    .retry_jitter = 0.5};

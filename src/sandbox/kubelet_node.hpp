@@ -1,7 +1,7 @@
 // The kubelet of one simulated node: its Node object, its plugins, its pods.
 //
 // Directories, all below the node's own: `plugins_registry` (where plugins announce themselves),
-// `plugins`, `cdi`, `pods`.
+// `plugins`, `cdi`, `pods`, `logs` (of containers, also after their pods' end).
 #pragma once
 
 #include "sandbox/api_pods.hpp"

@@ -139,6 +139,9 @@ Result<void> add_bridge(const NetSpace& at, const std::string& name) {
   body.ifi_change = IFF_UP;
   Message message(RTM_NEWLINK, make_new, body);
   message.text(IFLA_IFNAME, name);
+  // One of its own: otherwise it is that of a port, and changes when ports come and go, while
+  // neighbours still send to the old one.
+  message.attribute(IFLA_ADDRESS, std::string_view("\x02\x6e\x76\x64\x72\x61", 6));
   message.nested(IFLA_LINKINFO, [&] { message.attribute(IFLA_INFO_KIND, "bridge"); });
   return message.send(at.link, "make the bridge " + name);
 }

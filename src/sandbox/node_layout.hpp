@@ -2,7 +2,7 @@
 //   driver/     the driver root: tools, library, device nodes, capabilities, the configuration of
 //               the administrator's nvidia-imex.service
 //   devices     what /proc/devices would be, with NVIDIA's classes
-//   plugins, plugins_registry, cdi, pods   the kubelet's (kubelet_node.hpp)
+//   plugins, plugins_registry, cdi, pods, logs   the kubelet's (kubelet_node.hpp)
 #pragma once
 
 #include "base/result.hpp"

@@ -18,6 +18,8 @@ void add_line(ContainerLog& log, Time& time, std::string_view line) {
     ++log.dropped;
   }
   log.lines.push_back({rfc3339_micro(time.wall()), std::string(line)});
+  const std::string copy = log.lines.back().time + " " + log.lines.back().text + "\n";
+  if (log.file) (void)!::write(log.file.get(), copy.data(), copy.size());  // a full disk loses it
   log.changed.notify();
 }
 
@@ -26,7 +28,7 @@ void add_line(ContainerLog& log, Time& time, std::string_view line) {
 Container::Container(asio::any_io_executor executor, Time& time, ContainerHelper helper)
     : executor_(std::move(executor)), time_(time), helper_(std::move(helper)) {}
 
-Result<void> Container::start(const ContainerSpec& spec) {
+Result<void> Container::start(const ContainerSpec& spec, const std::string& log_file) {
   spec_ = spec;
   // A file, because all channels of a domain do not fit into an argument.
   const std::string description = spec.scratch + ".json";
@@ -37,6 +39,7 @@ Result<void> Container::start(const ContainerSpec& spec) {
   running_ = false;
   before_ = std::move(log_);
   log_ = std::make_shared<ContainerLog>(executor_);
+  log_->file = Fd(::open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   return ok();
 }
 

@@ -24,6 +24,7 @@ struct ContainerLog {
   std::deque<LogLine> lines;
   std::size_t dropped = 0;  // lines that came before those
   bool ended = false;
+  Fd file = {};  // a copy of all lines, if there is one
   Event changed;
 };
 
@@ -36,9 +37,10 @@ class Container {
 public:
   Container(asio::any_io_executor executor, Time& time, ContainerHelper helper);
 
-  // Starts the process that becomes the command. Writes the file `scratch`.json. Stopped by
+  // Starts the process that becomes the command. Writes the file `scratch`.json; appends what it
+  // prints to `log_file` as well. Stopped by
   // signal() or by destruction.
-  Result<void> start(const ContainerSpec& spec);
+  Result<void> start(const ContainerSpec& spec, const std::string& log_file);
   // Until the command has ended and its output was read. `begun` is called when the command runs
   // in its container; until then the process is not in its own root yet. Without that call the
   // container could not be made, and the log says why.

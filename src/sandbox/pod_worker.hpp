@@ -37,7 +37,8 @@ struct PodPlace {
   PodApi api;
   const PodImages& images;
   std::string cdi_directory;
-  std::string scratch;  // an existing directory for the pod's containers
+  std::string scratch;  // a directory for the pod's containers; it goes with the pod
+  std::string logs;     // an existing directory for their logs, which stay
   ContainerHelper helper;
   Duration retry;       // after a claim that was not prepared
   double retry_jitter;  // times a random number in [0, 1) is added

@@ -67,8 +67,10 @@ bool PodWorker::start_container(Running& container) {
        fmt::format("Container image \"{}\" already present on machine", state.image));
   Result<ContainerSpec> spec = spec_of(container);
   if (spec) tell("Normal", "Created", fmt::format("Created container: {}", state.name));
+  const std::string log =
+      fmt::format("{}/{}_{}_{}.log", place_.logs, pod_->space(), pod_->name(), state.name);
   Result<void> started =
-      spec ? container.process.start(*spec) : Result<void>(std::move(spec).failure());
+      spec ? container.process.start(*spec, log) : Result<void>(std::move(spec).failure());
   if (!started) cannot_run(container, started.error().text());
   return started.has_value();
 }
@@ -126,6 +128,7 @@ Async<Result<void>> PodWorker::keep_probing(Running* container, Probe probe) {
     if (!success) {
       Result<Output> answer = co_await container->process.exec(probe.command, probe.timeout);
       success = answer && answer->exit.success();
+      if (!container->process.running()) co_return ok();
       if (!success)
         tell("Warning", "Unhealthy",
              fmt::format("{} probe failed: {}", probe_word(probe.kind), complaint(answer, probe)));

@@ -67,6 +67,16 @@ TEST_CASE("the demonstrations need no root", "[sandbox][demo]") {
   check(play(as_nobody, "driver-managed"), driver_managed_texts);
 }
 
+TEST_CASE("without network namespaces pods have addresses of the loopback interface",
+          "[sandbox][demo]") {
+  const Words without_networks = {
+      "unshare", "--user", "--map-root-user",
+      "sh",      "-c",     "echo 0 > /proc/sys/user/max_net_namespaces && exec \"$@\"",
+      "sh"};
+  check(play(without_networks, "driver-managed"),
+        {"Pods have addresses of the loopback interface", "All six steps went as the guide says"});
+}
+
 TEST_CASE("a demonstration that does not exist is refused", "[sandbox][demo]") {
   asio::io_context loop(1);
   RealTime time;

@@ -7,6 +7,8 @@
 #include "sandbox/api_server.hpp"
 #include "sandbox/tool_socket.hpp"
 
+#include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -125,6 +127,35 @@ TEST_CASE("pods reach each other by their addresses, each with its own ports", "
   const std::string ask = "import socket; assert socket.create_connection((\"" + address +
                           "\", 50000)).recv(9) == b\"b\"";
   CHECK(bench.becomes([&] { return *bench.exec("a", {"python3", "-c", ask}) == 0; }));
+}
+
+TEST_CASE("a pod's connection to the API server outlives the coming and going of others",
+          "[sandbox][pod]") {
+  if (::geteuid() != 0) {
+    WARN("not root: pods share one network");
+    return;
+  }
+  const auto network = PodNetwork::make();
+  REQUIRE(network->separate());
+  const auto listening = network->listen_for_api();
+  const auto pod = network->attach(1);
+  REQUIRE((listening && pod));
+  const auto client =
+      in_net_space(pod->space, [&] { return connect_tcp(network->api_host(), 443, 2s); });
+  REQUIRE(client);
+  pollfd ready{.fd = listening->get(), .events = POLLIN, .revents = 0};
+  REQUIRE(::poll(&ready, 1, 2000) == 1);
+  const Fd server(::accept4(listening->get(), nullptr, nullptr, SOCK_CLOEXEC));
+  // A bridge without an address of its own takes the lowest of its ports.
+  std::vector<PodPort> others;
+  for (int i = 0; i < 20; ++i) {
+    auto other = network->attach(2);
+    REQUIRE(other);
+    others.push_back(*std::move(other));
+  }
+  REQUIRE(::send(client->get(), "x", 1, MSG_NOSIGNAL) == 1);
+  ready.fd = server.get();
+  CHECK(::poll(&ready, 1, 2000) == 1);
 }
 
 TEST_CASE("what was asked of the HTTPS front is answered by the API server", "[sandbox][pod]") {
