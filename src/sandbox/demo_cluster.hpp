@@ -28,9 +28,9 @@ std::string_view mode_word(ImexMode mode);  // "driverManaged", as in nvdra's fl
 struct ClusterOptions {
   ImexMode mode = ImexMode::driver_managed;
   int nodes = 2;
-  std::string folder;   // exists and is empty
-  std::string nvdra;    // the executable
-  std::string program;  // nvdra-sandbox
+  std::string folder = {};   // exists and is empty
+  std::string nvdra = {};    // the executable
+  std::string program = {};  // nvdra-sandbox
   std::uint16_t port = 0;
   int verbosity = 4;  // of nvdra's roles
 };
@@ -60,6 +60,8 @@ public:
   ApiServer& server() { return *server_; }
   PodRuntime& pods() { return kubelets_; }
   const PodNetwork& network() const { return *network_; }
+  bool controller_runs() const { return controller_->running(); }
+  std::optional<pid_t> controller_pid() const { return controller_->pid(); }
   std::deque<Node>& nodes() { return nodes_; }
   Node* node(const std::string& name);  // nullptr if there is none
   std::string kubeconfig() const { return options_.folder + "/kubeconfig"; }

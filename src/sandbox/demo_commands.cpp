@@ -49,11 +49,6 @@ constexpr Flag up_flags[] = {
 };
 // clang-format on
 
-int complain(std::string_view command, const Error& error, int status) {
-  fmt::print(stderr, "nvdra-sandbox: {}: {}\n", command, error.text());
-  return status;
-}
-
 Result<std::string> find_nvdra(const std::string& given, const std::string& program) {
   if (!given.empty()) {
     if (::access(given.c_str(), X_OK) == 0) return fs::absolute(given).string();
@@ -141,21 +136,6 @@ constexpr Demo demos[] = {
     {"host-managed", ImexMode::host_managed, play_host_managed},
 };
 
-Result<bool> play_one(const Demo& demo, const Args& args) {
-  TRY(std::string program, own_program());
-  TRY(std::string nvdra, find_nvdra(args.text("nvdra"), program));
-  std::string path = (fs::temp_directory_path() / "nvdra-demo-XXXXXX").string();
-  if (!::mkdtemp(path.data())) return errno_failure("create " + path);
-  const Folder folder(path, args.boolean("keep"));
-  TRY_VOID(isolate());
-  return run_cluster({.mode = demo.mode,
-                      .folder = path,
-                      .nvdra = nvdra,
-                      .program = program,
-                      .verbosity = static_cast<int>(args.integer("v"))},
-                     demo.play);
-}
-
 // All demonstrations, each in a process of its own; the first that fails is the last.
 int play_each(std::span<const std::string> flags) {
   const Result<std::string> program = own_program();
@@ -175,6 +155,22 @@ Result<std::string> default_folder() {
 
 }  // namespace
 
+int complain(std::string_view command, const Error& error, int status) {
+  fmt::print(stderr, "nvdra-sandbox: {}: {}\n", command, error.text());
+  return status;
+}
+
+Result<bool> run_in_folder(ClusterOptions options, const Args& args,
+                           std::function<Async<Result<void>>(Cluster&)> body) {
+  TRY(options.program, own_program());
+  TRY(options.nvdra, find_nvdra(args.text("nvdra"), options.program));
+  options.folder = (fs::temp_directory_path() / "nvdra-demo-XXXXXX").string();
+  if (!::mkdtemp(options.folder.data())) return errno_failure("create " + options.folder);
+  const Folder folder(options.folder, args.boolean("keep"));
+  TRY_VOID(isolate());
+  return run_cluster(std::move(options), std::move(body));
+}
+
 int run_demo(std::span<const std::string> arguments) {
   std::vector<std::string> names;
   const Result<Args> args = parse_args(demo_flags, arguments, {}, &names);
@@ -193,7 +189,8 @@ int run_demo(std::span<const std::string> arguments) {
                fmt::join(names, " "));
     return 2;
   }
-  const Result<bool> played = play_one(*demo, *args);
+  const Result<bool> played = run_in_folder(
+      {.mode = demo->mode, .verbosity = static_cast<int>(args->integer("v"))}, *args, demo->play);
   if (!played) return complain("demo", played.error(), 1);
   return *played ? 130 : 0;
 }

@@ -2,6 +2,7 @@
 #include "sandbox/api_command.hpp"
 #include "sandbox/demo_commands.hpp"
 #include "sandbox/pod_inside.hpp"
+#include "sandbox/scale_run.hpp"
 #include "sandbox/tool_install.hpp"
 #include "sandbox/tool_main.hpp"
 
@@ -37,6 +38,7 @@ constexpr Command commands[] = {
   {"container-start", "", nvdra::sandbox::container_start},
   {"demo", "play the guide's procedures: demo [driver-managed|host-managed]", nvdra::sandbox::run_demo},
   {"on", "run a command on a node of the sandbox that `up` runs: on NODE COMMAND…", nvdra::sandbox::run_on},
+  {"scale", "measure nvdra's controller with many domains on thousands of simulated nodes", nvdra::sandbox::run_scale},
   {"tools", "put nvidia-smi, nvidia-imex and nvidia-imex-ctl, simulated, into a directory", nvdra::sandbox::run_tools_command},
   {"up", "a cluster with simulated GPU nodes for kubectl, until Ctrl-C", nvdra::sandbox::run_up},
 };

@@ -22,6 +22,7 @@ public:
 
   Async<Result<void>> run();
   bool running() const { return child_.has_value(); }
+  std::optional<pid_t> pid() const { return child_ ? std::optional(child_->pid()) : std::nullopt; }
   int starts() const { return starts_; }
   void signal(int number);
   // Asks the process to end and waits for that; run() does not start it again.

@@ -77,6 +77,19 @@ TEST_CASE("without network namespaces pods have addresses of the loopback interf
         {"Pods have addresses of the loopback interface", "All six steps went as the guide says"});
 }
 
+TEST_CASE("twenty domains on 200 simulated nodes are formed, healed and removed",
+          "[sandbox][scale]") {
+  asio::io_context loop(1);
+  RealTime time;
+  const Command command{
+      .program = NVDRA_SANDBOX,
+      .arguments = {"scale", "--nodes", "200", "--domains", "20", "--nvdra", NVDRA}};
+  const auto done = fake::run(loop, run(command, time, {.time = 100s}), 110s);
+  REQUIRE(done);
+  check(*done, {"200 simulated nodes, 20 domains of 10", "all domains formed, workloads Ready",
+                "everything removed"});
+}
+
 TEST_CASE("a demonstration that does not exist is refused", "[sandbox][demo]") {
   asio::io_context loop(1);
   RealTime time;
