@@ -20,6 +20,13 @@ struct Batch {
   std::optional<Error> failed;
 };
 
+// Whether a DaemonSet of ours has lost the label by which it is watched: no cache can hold it.
+bool out_of_sight(const k8s::Object& found, const k8s::Object& wanted) {
+  const Json* label = wanted.label(domain_label);
+  return label && label->is_string() && !found.label(domain_label) && !found.deleting() &&
+         daemon_set_made_for(found, DomainUid(std::string(label->get_string())));
+}
+
 }  // namespace
 
 Async<Result<void>> Performer::perform(Action action) {
@@ -60,6 +67,12 @@ Async<Result<void>> Performer::create(Create action) {
   // Somebody has the name; the next plan judges who.
   Result<k8s::Object> found = co_await client_.get(type_of(action.kind), key);
   if (!found) co_return std::move(found).failure();
+  if (action.kind == Kind::daemon_set && out_of_sight(*found, wanted)) {
+    auto object = std::make_shared<const k8s::Object>(*std::move(found));
+    JsonObject labels = object_or_empty(wanted.json(), "metadata/labels");
+    Result<void> done = co_await mark({action.kind, std::move(object), std::move(labels)});
+    co_return done;
+  }
   note(action.kind, *std::move(found));
   co_return ok();
 }

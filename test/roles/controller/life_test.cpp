@@ -160,6 +160,25 @@ TEST_CASE("a DaemonSet that a user deletes comes back", "[controller][life]") {
   life.until("again", [&] { return !own().empty() && own() != before; });
 }
 
+TEST_CASE("a DaemonSet that lost its label gets it back, without many requests",
+          "[controller][life]") {
+  Life life;
+  life.start();
+  std::string uid = life.create_domain("a");
+  life.until("formed", [&] { return life.state("a") == "Ready NoDaemonsNeeded"; });
+  std::uint64_t before = life.requests();
+  life.change("daemonsets", {"driver", daemon_name(uid)},
+              {{"metadata", {{"labels", {{domain_label, nullptr}}}}}});
+  life.until("labelled again", [&] {
+    auto item = life.find("daemonsets", "driver", daemon_name(uid));
+    const k8s::Object object(item->json());
+    const Json* label = object.label(domain_label);
+    return label && *label == Json(uid);
+  });
+  // A creation that fails, a look, a patch; its Event and status may follow.
+  CHECK(life.requests() - before <= 5);
+}
+
 TEST_CASE("a change of mode with domains present is refused, or cleaned up when told (W-C19)",
           "[controller][life]") {
   Life life;
