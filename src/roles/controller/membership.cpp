@@ -176,11 +176,12 @@ private:
     std::string name = "pod " + pod->key.text();
     if (pod->deleting) return say(name + " is being deleted", false);
     if (!pod->trouble.empty()) return say(name + ": " + pod->trouble, true);
-    if (pod->lost_ready) return say(name + " fails its readiness probe", true);
+    if (pod->lost_ready && pod->imex_state.empty())
+      return say(name + " fails its readiness probe", true);
     if (!pod->running && !pod->ready) return say(name + " is " + pod->phase, false);
-    if (member.ready) return {};
+    if (member.ready && !pod->lost_ready) return {};
     std::string state = pod->imex_state.empty() ? "is not READY" : "is " + pod->imex_state;
-    return say(fmt::format("nvidia-imex in {} {}", name, state), false);
+    return say(fmt::format("nvidia-imex in {} {}", name, state), pod->lost_ready);
   }
 
   // Nodes that carry the label, and whose daemon has not joined.

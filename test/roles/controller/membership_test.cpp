@@ -97,6 +97,16 @@ TEST_CASE("what keeps a daemon from being ready is named", "[controller][members
     CHECK(waits(members) == "a: nvidia-imex in pod driver/d-a is not READY");
     CHECK_FALSE(members.waiting.front().trouble);
   }
+  SECTION("IMEX in its own words, also when its readiness probe begins to fail") {
+    Json lost = {
+        {"type", "Ready"}, {"status", "False"}, {"lastTransitionTime", "2026-01-02T03:00:06Z"}};
+    Seen seen = one({.node = "a", .status = {{"conditions", JsonArray{lost}}}}, "True", false);
+    seen.pods.front() = changed(
+        seen.pods.front(), {{"metadata", {{"annotations", {{imex_state_annotation, "BUSY"}}}}}});
+    Membership members = assess(seen, slots);
+    CHECK(waits(members) == "a: nvidia-imex in pod driver/d-a is BUSY");
+    CHECK(members.waiting.front().trouble);
+  }
   SECTION("its image, in words that do not alternate with the kubelet's") {
     const std::string reason = GENERATE("ErrImagePull", "ImagePullBackOff");
     Json waiting = {{"image", "x/y:1"}, {"state", {{"waiting", {{"reason", reason}}}}}};
