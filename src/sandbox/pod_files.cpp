@@ -86,6 +86,29 @@ Result<std::vector<cdi::Mount>> put_pod_files(const std::string& folder, const J
   return mounts;
 }
 
+Result<std::vector<cdi::Mount>> put_volumes(const std::string& folder, const Json& pod,
+                                            const Json& container) {
+  std::vector<cdi::Mount> mounts;
+  for (const Json& wanted : array_or_empty(container, "volumeMounts")) {
+    const std::string name(text_or_empty(wanted, "name"));
+    std::string source;
+    for (const Json& volume : array_or_empty(pod, "spec/volumes")) {
+      if (text_or_empty(volume, "name") != name) continue;
+      source = text_or_empty(volume, "hostPath/path");
+      if (find(volume, "emptyDir")) source = fmt::format("{}/{}", folder, name);
+    }
+    if (source.empty())
+      return refuse(fmt::format("volume {}: the sandbox has emptyDir and hostPath only", name));
+    if (source.starts_with(folder)) {
+      TRY_VOID(make_directories(source, 0777));
+    }
+    const bool fixed = bool_or(wanted, "readOnly", false);
+    mounts.push_back(
+        {source, std::string(text_or_empty(wanted, "mountPath")), {fixed ? "ro" : "rw"}});
+  }
+  return mounts;
+}
+
 std::vector<std::string> api_environment(const PodApi& api) {
   if (api.host.empty()) return {};
   return {fmt::format("KUBERNETES_SERVICE_HOST={}", api.host),

@@ -28,6 +28,12 @@ std::string resolver_text(const Json& pod);
 Result<std::vector<cdi::Mount>> put_pod_files(const std::string& folder, const Json& pod,
                                               const std::string& address, const PodApi& api);
 
+// The container's volumeMounts: emptyDir in `folder` (one for all containers of the pod) and
+// hostPath, which is this machine's. The error names a volume of a kind that the sandbox does not
+// have.
+Result<std::vector<cdi::Mount>> put_volumes(const std::string& folder, const Json& pod,
+                                            const Json& container);
+
 // "KUBERNETES_SERVICE_HOST=…" and its companions.
 std::vector<std::string> api_environment(const PodApi& api);
 

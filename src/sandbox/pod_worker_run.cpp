@@ -56,6 +56,8 @@ Result<ContainerSpec> PodWorker::spec_of(const Running& container) const {
     mounts.insert(mounts.end(), image->second.begin(), image->second.end());
   TRY(const auto files, put_pod_files(place_.scratch + "/.files", pod, port_.address, place_.api));
   mounts.insert(mounts.end(), files.begin(), files.end());
+  TRY(const auto volumes, put_volumes(place_.scratch + "/.volumes", pod, container.spec));
+  mounts.insert(mounts.end(), volumes.begin(), volumes.end());
   spec.scratch = fmt::format("{}/{}", place_.scratch, container.state.name);
   TRY_VOID(make_directories(spec.scratch, 0755));
   return spec;

@@ -164,6 +164,25 @@ TEST_CASE("a pod finds the API server by its service account, unless it does not
   CHECK(api_environment({}).empty());
 }
 
+TEST_CASE("a container has the volumes that it mounts, and others are refused by name",
+          "[sandbox][pod]") {
+  fake::TempDir folder;
+  const Json pod = json(
+      "{'spec': {'volumes': [{'name': 'e', 'emptyDir': {}}, {'name': 'c', 'configMap': {}},"
+      " {'name': 'h', 'hostPath': {'path': '/etc'}}]}}");
+  const auto mounts = put_volumes(folder.path("v"), pod,
+                                  json("{'volumeMounts': [{'name': 'e', 'mountPath': '/data'},"
+                                       " {'name': 'h', 'mountPath': '/host', 'readOnly': true}]}"));
+  REQUIRE(mounts);
+  CHECK(*mounts ==
+        std::vector<cdi::Mount>{{folder.path("v/e"), "/data", {"rw"}}, {"/etc", "/host", {"ro"}}});
+  CHECK(std::filesystem::is_directory(folder.path("v/e")));
+  const auto refused = put_volumes(folder.path("v"), pod,
+                                   json("{'volumeMounts': [{'name': 'c', 'mountPath': '/c'}]}"));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().text() == "volume c: the sandbox has emptyDir and hostPath only");
+}
+
 TEST_CASE("a mount's target is where links between folders lead", "[sandbox][pod]") {
   fake::TempDir folder;
   std::filesystem::create_directories(folder.path("usr/lib"));
