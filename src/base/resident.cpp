@@ -2,6 +2,7 @@
 
 #include "base/files.hpp"
 
+#include <malloc.h>
 #include <sys/mman.h>
 
 #include <charconv>
@@ -56,6 +57,14 @@ void give_back_code() {
   for (const CodeRange& range : clean_file_mappings(*smaps))
     // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel has told the address as text
     ::madvise(reinterpret_cast<void*>(range.begin), range.end - range.begin, MADV_DONTNEED);
+}
+
+Async<Result<void>> stay_small(Time& time) {
+  for (Duration pause = 30s;; pause = 10min) {
+    co_await time.sleep(pause);
+    ::malloc_trim(0);
+    give_back_code();
+  }
 }
 
 }  // namespace nvdra

@@ -1,6 +1,8 @@
 // Giving back the memory of the start.
 #pragma once
 
+#include "base/time.hpp"
+
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -23,5 +25,9 @@ std::vector<CodeRange> clean_file_mappings(std::string_view smaps);
 // them in generous pieces; what is needed again comes back from its cache. For a process that is
 // idle for most of its life, once its start is over.
 void give_back_code();
+
+// Gives back code and freed memory of the start after half a minute, and again every ten minutes.
+// Until cancelled.
+Async<Result<void>> stay_small(Time& time);
 
 }  // namespace nvdra

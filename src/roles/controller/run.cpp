@@ -3,6 +3,7 @@
 #include "base/common_flags.hpp"
 #include "base/ids.hpp"
 #include "base/log.hpp"
+#include "base/resident.hpp"
 #include "base/try.hpp"
 #include "base/within.hpp"
 #include "k8s/config.hpp"
@@ -151,6 +152,7 @@ Async<Result<void>> serve(World world, const Config& config) {
   TaskGroup tasks(world.loop.get_executor());
   if (endpoint) tasks.spawn("HTTP endpoint", endpoint->run());
   tasks.spawn("controller", lead(world, &config, &client, &status));
+  tasks.spawn("thrift", stay_small(world.time));
   Result<void> ended = co_await tasks.join();
   co_return ended;
 }

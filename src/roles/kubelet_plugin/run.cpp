@@ -3,6 +3,7 @@
 #include "base/common_flags.hpp"
 #include "base/files.hpp"
 #include "base/log.hpp"
+#include "base/resident.hpp"
 #include "base/task_group.hpp"
 #include "base/try.hpp"
 #include "dra/health.hpp"
@@ -168,6 +169,7 @@ private:
     tasks.spawn("clique label", label_.run());
     tasks.spawn("API version", follow_version(std::move(loaded.set_aside)));
     tasks.spawn("slices", slices_.run());
+    tasks.spawn("thrift", stay_small(world_.time));
     Result<void> ended = co_await tasks.join();
     co_return ended;
   } catch (const boost::system::system_error& thrown) {
