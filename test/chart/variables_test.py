@@ -17,7 +17,7 @@ PLUGIN = LOGGING | {
     "DRIVER_ROOT_CTR_PATH", "NVIDIA_CDI_HOOK_PATH", "KUBELET_REGISTRAR_DIRECTORY_PATH",
     "KUBELET_PLUGINS_DIRECTORY_PATH", "HEALTHCHECK_PORT", "GPU_CLIQUE_LABEL_ENABLED", "IMEX_MODE", "IMEX_ISOLATION",
     "IMEX_HOST_SOCKET_PATH", "FEATURE_GATES", "KUBECONFIG", "KUBE_API_QPS", "KUBE_API_BURST", "ALT_PROC_DEVICES_PATH",
-    "MASK_NVIDIA_DRIVER_PARAMS", "NVIDIA_VISIBLE_DEVICES",
+    "MASK_NVIDIA_DRIVER_PARAMS", "NVIDIA_VISIBLE_DEVICES", "ADDITIONAL_NAMESPACES",
 }
 WAIT_FOR_DRIVER = {"NVIDIA_DRIVER_ROOT", "NVIDIA_VISIBLE_DEVICES", "KUBELET_REGISTRAR_DIRECTORY_PATH",
                    "KUBELET_PLUGINS_DIRECTORY_PATH"}
@@ -46,6 +46,12 @@ class Variables(ChartTest):
             self.assertEqual({"fieldRef": {"fieldPath": "metadata.namespace"}}, found["NAMESPACE"])
             self.assertEqual("nvdra:0.1.0", found["IMAGE_NAME"])
             self.assertEqual(("4", "4"), (found["LOG_VERBOSITY"], found["LOG_VERBOSITY_CD_DAEMON"]))
+
+    def test_the_plugin_takes_daemons_of_the_controllers_additional_namespaces(self):
+        self.assertNotIn("ADDITIONAL_NAMESPACES", env(Rendered().plugin()))
+        named = Rendered(["controller.containers.computeDomain.env[0].name=ADDITIONAL_NAMESPACES",
+                          r"controller.containers.computeDomain.env[0].value= extra\,\,nvdra\,other"])
+        self.assertEqual("extra,other", env(named.plugin())["ADDITIONAL_NAMESPACES"])
 
     def test_mode_isolation_socket_and_gates_reach_both_roles(self):
         rendered = Rendered([*HOST_MANAGED, "resources.computeDomains.imex.isolation=", "featureGates.AllBeta=false",

@@ -48,6 +48,10 @@
   valueFrom:
     fieldRef:
       fieldPath: metadata.namespace
+{{- with rest (include "nvdra.driverNamespaces" . | fromYamlArray) }}
+- name: ADDITIONAL_NAMESPACES
+  value: {{ join "," . | quote }}
+{{- end }}
 {{- with .Values.nvidiaCDIHookPath }}
 - name: NVIDIA_CDI_HOOK_PATH
   value: {{ . | quote }}
