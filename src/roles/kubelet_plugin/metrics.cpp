@@ -2,6 +2,8 @@
 
 #include "roles/common/names.hpp"
 
+#include <algorithm>
+
 namespace nvdra::roles::kubelet_plugin {
 namespace {
 
@@ -57,13 +59,23 @@ void Metrics::count_devices(const dra::Checkpoint& checkpoint) {
   daemons_->set(daemons);
 }
 
-void Metrics::watch_fabric(std::function<int()> changes, std::function<bool()> mixed) {
-  registry_.counter("nvdra_fabric_clique_changes_total",
-                    "How often this node's fabric clique has become another one.", {},
-                    [changes = std::move(changes)] { return static_cast<double>(changes()); });
+void Metrics::watch_fabric(Fabric fabric) {
+  registry_.counter(
+      "nvdra_fabric_clique_changes_total",
+      "How often this node's fabric clique has become another one.", {},
+      [changes = std::move(fabric.changes)] { return static_cast<double>(changes()); });
   registry_.gauge("nvdra_fabric_mixed",
                   "1 while some GPUs of this node are in no fabric clique and others are.", {},
-                  [mixed = std::move(mixed)] { return mixed() ? 1.0 : 0.0; });
+                  [mixed = std::move(fabric.mixed)] { return mixed() ? 1.0 : 0.0; });
+  registry_.gauge("nvdra_fabric_state",
+                  "Fabric state of the GPU that is furthest behind, as NVML numbers it: 0 not "
+                  "supported, 1 not started, 2 in progress, 3 completed; -1 = not known.",
+                  {}, [state = std::move(fabric.state)] { return static_cast<double>(state()); });
+}
+
+int fabric_state_number(std::span<const imex::Gpu> gpus) {
+  if (gpus.empty()) return -1;
+  return static_cast<int>(std::ranges::min_element(gpus, {}, &imex::Gpu::state)->state);
 }
 
 Metrics::Running::Running(Metrics& metrics, Operation operation)

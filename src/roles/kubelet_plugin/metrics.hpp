@@ -4,8 +4,10 @@
 #include "base/metrics.hpp"
 #include "base/time.hpp"
 #include "dra/checkpoint.hpp"
+#include "imex/gpu.hpp"
 
 #include <functional>
+#include <span>
 #include <string>
 
 namespace nvdra::roles::kubelet_plugin {
@@ -37,8 +39,14 @@ public:
   void unprepare_failed() { unprepare_errors_->add(); }
   void count_devices(const dra::Checkpoint& checkpoint);
 
-  // nvdra_fabric_clique_changes_total and nvdra_fabric_mixed, asked at every scrape.
-  void watch_fabric(std::function<int()> changes, std::function<bool()> mixed);
+  // nvdra_fabric_clique_changes_total, nvdra_fabric_mixed and nvdra_fabric_state, asked at every
+  // scrape.
+  struct Fabric {
+    std::function<int()> changes;
+    std::function<bool()> mixed;
+    std::function<int()> state;  // fabric_state_number()
+  };
+  void watch_fabric(Fabric fabric);
 
   nvdra::Metrics& registry() { return registry_; }
 
@@ -62,5 +70,9 @@ private:
   Gauge* channels_;
   Gauge* daemons_;
 };
+
+// NVML's number of the state of the GPU that is furthest behind: 0 not supported, 1 not started,
+// 2 in progress, 3 completed; -1 = no GPU is known (report 109).
+int fabric_state_number(std::span<const imex::Gpu> gpus);
 
 }  // namespace nvdra::roles::kubelet_plugin

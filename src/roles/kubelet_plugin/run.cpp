@@ -94,8 +94,9 @@ public:
       tell_node(reason, std::move(message));
       if (reason == "FabricCliqueChanged") tell_former_cliques();
     });
-    metrics_.watch_fabric([this] { return facts_.clique_changes(); },
-                          [this] { return !facts_.mixed().empty(); });
+    metrics_.watch_fabric({.changes = [this] { return facts_.clique_changes(); },
+                           .mixed = [this] { return !facts_.mixed().empty(); },
+                           .state = [this] { return fabric_state_number(facts_.gpus()); }});
   }
 
   // Start order and stop order: docs/architecture.md.
