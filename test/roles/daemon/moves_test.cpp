@@ -124,8 +124,31 @@ TEST_CASE("an index outside the slots is given up", "[daemon][moves]") {
 TEST_CASE("a clique of another domain under our name is refused with the label",
           "[daemon][moves]") {
   const k8s::Object clique = clique_with({}, {}, "1b4e28ba-2fa1-11d2-883f-0016d3cca427");
-  CHECK_THAT(stuck(move_at(clique)), Catch::Contains("1b4e28ba") && Catch::Contains("remove it"));
+  CHECK_THAT(stuck(move_at(clique)), Catch::Contains("1b4e28ba") && Catch::Contains("delete it"));
   CHECK(std::holds_alternative<Settled>(last_move(&clique, clique_place(), self("a", "10.0.0.1"))));
+}
+
+TEST_CASE("labels of the own clique that somebody has edited are restored, others are kept",
+          "[daemon][moves]") {
+  Json json = clique_with({entry("a", "10.0.0.1", 0, true)}, {"uid-a"}).json();
+  json["metadata"]["labels"]["team"] = "x";
+  REQUIRE(std::holds_alternative<Settled>(move_at(k8s::Object(json), true)));
+  const std::string_view label = GENERATE(domain_label, clique_label);
+  SECTION("changed") {
+    json["metadata"]["labels"][label] = "other";
+  }
+  SECTION("removed") {
+    json["metadata"]["labels"].get_object().erase(std::string(label));
+  }
+  const k8s::Object edited(json);
+  const Move move = move_at(edited, true);
+  CHECK(operations(move) == "test /metadata/resourceVersion; add /metadata/labels");
+  const Json& labels = *find(patch_of(move).operations.at(1), "value");
+  CHECK(text_or_empty(labels, "team") == "x");
+  json["metadata"]["labels"] = labels;
+  CHECK(domain_of(k8s::Object(json)).value == domain_uid);
+  CHECK(std::holds_alternative<Settled>(move_at(k8s::Object(json), true)));
+  CHECK(patch_of(last_move(&edited, clique_place(), self("a", "10.0.0.1"))).what == "leave");
 }
 
 TEST_CASE("leaving removes this pod's entry and no other", "[daemon][moves]") {
@@ -200,8 +223,8 @@ TEST_CASE("a member is ready only when everything about it holds", "[daemon][ver
   good.identified.reset();
   CHECK(judge(good).ready);
 
-  imex::Answer starting{.word = "INIT_GPU"};
-  imex::Answer silent{.trouble = "nvidia-imex-ctl gave no answer within 5 s"};
+  static const imex::Answer starting{.word = "INIT_GPU"};
+  static const imex::Answer silent{.trouble = "nvidia-imex-ctl gave no answer within 5 s"};
   struct Row {
     const char* state;
     const char* says;
@@ -221,8 +244,8 @@ TEST_CASE("a member is ready only when everything about it holds", "[daemon][ver
          f.child_trouble = "port 50000 is taken";
        }},
       {"STARTING", "not been asked", [](Facts& f) { f.answer = nullptr; }},
-      {"INIT_GPU", "says INIT_GPU", [&](Facts& f) { f.answer = &starting; }},
-      {"UNKNOWN", "no answer within 5 s", [&](Facts& f) { f.answer = &silent; }},
+      {"INIT_GPU", "says INIT_GPU", [](Facts& f) { f.answer = &starting; }},
+      {"UNKNOWN", "no answer within 5 s", [](Facts& f) { f.answer = &silent; }},
       {"WRONG_INDEX", "member 0, but this node has index 1", [](Facts& f) { f.identified = 0; }},
   }));
   Facts facts = good;
