@@ -119,6 +119,10 @@ std::optional<std::int64_t> lowest_free_index(const std::vector<Member>& members
 }
 
 CliqueId clique_of(const k8s::Object& clique) {
+  std::string prefix = clique_object_name(domain_of(clique), {});
+  std::string_view name = clique.name();
+  if (prefix.size() > 1 && name.size() > prefix.size() && name.starts_with(prefix))
+    return CliqueId(std::string(name.substr(prefix.size())));
   return CliqueId(label_of(clique, clique_label));
 }
 

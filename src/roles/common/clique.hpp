@@ -60,7 +60,9 @@ JsonArray append_patch(const k8s::Object& object, const Member& member, MemberLi
 std::optional<std::int64_t> lowest_free_index(const std::vector<Member>& members,
                                               std::int64_t limit);
 
-// The clique ID that the object's label names; "" when it has none.
+// The clique ID of a clique object: its name's, "<domain>.<clique>", by which daemons and plugins
+// find it; the label, which anybody can edit, says it only for an object of another name. "" =
+// unknown.
 CliqueId clique_of(const k8s::Object& clique);
 // The domain that the object's label names; "" when it has none.
 DomainUid domain_of(const k8s::Object& object);

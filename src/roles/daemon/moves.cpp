@@ -56,11 +56,33 @@ std::optional<Stuck> foreign(const k8s::Object* object, const Place& place, cons
                                place.text(), object->uid(), self.domain.value)};
     return std::nullopt;
   }
-  if (!object || domain_of(*object) == self.domain) return std::nullopt;
+  // What this pod has joined, it keeps for its own, whatever has become of the labels.
+  if (!object || domain_of(*object) == self.domain || owns(*object, self)) return std::nullopt;
   return Stuck{fmt::format(
-      "{} has the label {}=\"{}\", not this domain's \"{}\"; it was not made by a daemon of this "
-      "domain, so remove it or its label",
+      "{} has the label {}=\"{}\", not this domain's \"{}\": it was not made by a daemon of this "
+      "domain, so delete it or set the label right",
       place.text(), domain_label, domain_of(*object).value, self.domain.value)};
+}
+
+std::string label_of(const k8s::Object& object, std::string_view name) {
+  const Json* label = object.label(name);
+  return label && label->is_string() ? std::string(label->get_string()) : std::string();
+}
+
+// Labels that somebody has edited: by them the controller finds the clique.
+std::optional<Patch> restore_labels(const k8s::Object& object, const Place& place,
+                                    const Self& self) {
+  if (place.list == MemberList::domain_nodes) return std::nullopt;
+  bool right = label_of(object, domain_label) == self.domain.value &&
+               label_of(object, clique_label) == self.clique.value;
+  if (right) return std::nullopt;
+  JsonObject labels = object_or_empty(object.json(), "metadata/labels");
+  labels[domain_label] = self.domain.value;
+  labels[clique_label] = self.clique.value;
+  return Patch{
+      guarded(object,
+              {{{"op", "add"}, {"path", "/metadata/labels"}, {"value", std::move(labels)}}}),
+      "restore the labels"};
 }
 
 Stuck all_taken(const Circle& circle, const Place& place, const Self& self) {
@@ -114,6 +136,7 @@ Move next_move(const k8s::Object* object, const Place& place, const Self& self, 
   if (auto stuck = foreign(object, place, self)) return *std::move(stuck);
   if (!object)
     return Create{new_clique(place, self, {self.node, self.address, self.clique, 0, false})};
+  if (auto labels = restore_labels(*object, place, self)) return *std::move(labels);
 
   const Circle circle = circle_of(*object, place.list, self.clique);
   const Members everybody = read_members(object->json(), place.list);

@@ -1,6 +1,7 @@
 #include "roles/common/clique.hpp"
 
 #include "catch.hpp"
+#include "roles/common/names.hpp"
 
 using namespace nvdra;
 using namespace nvdra::roles;
@@ -36,6 +37,21 @@ TEST_CASE("members are read with their places, a missing status is NotReady", "[
   CHECK(lowest_free_index(members.all, 1) == std::nullopt);
   CHECK(domain_of(object).value == "u");
   CHECK(clique_of(object).value == "c.1");
+}
+
+TEST_CASE("a clique is the one that its name says, whatever became of its label",
+          "[roles][clique]") {
+  Json json = clique(two_members).json();
+  json.at("metadata").at("labels").as_object()[clique_label] = "other.9";
+  CHECK(clique_of(k8s::Object(json)).value == "c.1");
+  json.at("metadata").at("labels").as_object().erase(std::string(clique_label));
+  CHECK(clique_of(k8s::Object(json)).value == "c.1");
+
+  json.at("metadata").at("labels").as_object()[clique_label] = "other.9";
+  for (const char* name : {"by-hand", "u.", "u2.c.1"}) {
+    json.at("metadata").as_object()["name"] = name;
+    CHECK(clique_of(k8s::Object(json)).value == "other.9");
+  }
 }
 
 TEST_CASE("entries without a node, or of one named before, are skipped and named",

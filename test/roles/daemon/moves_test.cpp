@@ -131,21 +131,21 @@ TEST_CASE("a clique of another domain under our name is refused with the label",
 TEST_CASE("labels of the own clique that somebody has edited are restored, others are kept",
           "[daemon][moves]") {
   Json json = clique_with({entry("a", "10.0.0.1", 0, true)}, {"uid-a"}).json();
-  json["metadata"]["labels"]["team"] = "x";
+  json.at("metadata").at("labels").as_object()["team"] = "x";
   REQUIRE(std::holds_alternative<Settled>(move_at(k8s::Object(json), true)));
   const std::string_view label = GENERATE(domain_label, clique_label);
   SECTION("changed") {
-    json["metadata"]["labels"][label] = "other";
+    json.at("metadata").at("labels").as_object()[label] = "other";
   }
   SECTION("removed") {
-    json["metadata"]["labels"].get_object().erase(std::string(label));
+    json.at("metadata").at("labels").as_object().erase(std::string(label));
   }
   const k8s::Object edited(json);
   const Move move = move_at(edited, true);
   CHECK(operations(move) == "test /metadata/resourceVersion; add /metadata/labels");
   const Json& labels = *find(patch_of(move).operations.at(1), "value");
   CHECK(text_or_empty(labels, "team") == "x");
-  json["metadata"]["labels"] = labels;
+  json.at("metadata").as_object()["labels"] = labels;
   CHECK(domain_of(k8s::Object(json)).value == domain_uid);
   CHECK(std::holds_alternative<Settled>(move_at(k8s::Object(json), true)));
   CHECK(patch_of(last_move(&edited, clique_place(), self("a", "10.0.0.1"))).what == "leave");
