@@ -23,7 +23,7 @@ CleanUp::CleanUp(DriverParts parts, Driver& driver, Random random)
 Async<Result<void>> CleanUp::run() {
   TaskGroup tasks(parts_.executor);
   tasks.spawn("clean up", run_passes());
-  if (parts_.directories) tasks.spawn("clean up directories", watch_directories());
+  if (parts_.directories) tasks.spawn("look after domains", watch_domains());
   Result<void> ended = co_await tasks.join();
   co_return ended;
 }

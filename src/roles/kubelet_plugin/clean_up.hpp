@@ -6,7 +6,8 @@
 //   * CDI files of claims that have no entry are removed.
 //   * driverManaged: a node label that no claim here needs is removed, and then the directories of
 //     domains that do not exist any more and that no claim here refers to (9.2, 9.3; 18.1 no. 18;
-//     reports 38, 59). Directories are looked after whenever a domain or a claim goes, too.
+//     reports 38, 59). Directories are looked after whenever a domain or a claim goes, too, and a
+//     label that somebody took off while a prepared claim needs it is put back.
 #pragma once
 
 #include "base/backoff.hpp"
@@ -33,7 +34,7 @@ private:
   Async<void> drop_expired();
   void drop_files();
   Async<Result<void>> run_passes();
-  Async<Result<void>> watch_directories();
+  Async<Result<void>> watch_domains();
   Async<void> release_label();
   Async<bool> is_spared(DomainUid holder);
   std::vector<DomainUid> orphans() const;

@@ -94,11 +94,13 @@ Async<Result<void>> CleanUp::drop_directories() {
   co_return ok();
 }
 
-// A domain's directory goes soon after the domain and its last claim here.
-Async<Result<void>> CleanUp::watch_directories() {
+// A domain's directory goes soon after the domain and its last claim here; its label stays until
+// then.
+Async<Result<void>> CleanUp::watch_domains() {
   for (;;) {
     auto seen = parts_.news.count();
     Duration pause = settle;
+    co_await driver_.keep_node();
     if (!orphans().empty()) {
       Result<void> dropped = co_await drop_directories();
       if (!dropped || !orphans().empty()) pause = after_failure;

@@ -84,6 +84,10 @@ public:
   Async<Result<dra::Prepared>> prepare(dra::ClaimRef claim, dra::Deadline deadline) override;
   Async<Result<void>> unprepare(dra::ClaimRef claim, dra::Deadline deadline) override;
 
+  // driverManaged: puts the node label back if somebody took it off while a prepared claim of a
+  // living domain needs it; without it the domain's daemon leaves its workload. Called after news.
+  Async<void> keep_node();
+
   void set_resource_version(std::string version) { config_.resource_version = std::move(version); }
 
 private:

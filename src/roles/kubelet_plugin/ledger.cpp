@@ -148,4 +148,14 @@ bool needs_node(const dra::Checkpoint& checkpoint, const DomainUid& domain, cons
   });
 }
 
+std::map<ClaimUid, DomainUid> channels_in_use(const dra::Checkpoint& checkpoint) {
+  std::map<ClaimUid, DomainUid> found;
+  for (const auto& [uid, entry] : checkpoint.entries()) {
+    if (entry->claim.state != dra::ClaimState::completed) continue;
+    DomainUid domain = channel_domain(entry->claim);
+    if (!domain.empty()) found.emplace(uid, std::move(domain));
+  }
+  return found;
+}
+
 }  // namespace nvdra::roles::kubelet_plugin

@@ -5,6 +5,7 @@
 #include "roles/kubelet_plugin/allocation.hpp"
 
 #include <chrono>
+#include <map>
 #include <optional>
 
 namespace nvdra::roles::kubelet_plugin {
@@ -57,5 +58,8 @@ DomainUid channel_domain(const dra::CheckpointClaim& entry);
 // Whether a claim other than `but` (empty: any) keeps this node working for `domain`: started or
 // completed, with a channel of it.
 bool needs_node(const dra::Checkpoint& checkpoint, const DomainUid& domain, const ClaimUid& but);
+
+// The completed claims that hold a channel, each with its domain.
+std::map<ClaimUid, DomainUid> channels_in_use(const dra::Checkpoint& checkpoint);
 
 }  // namespace nvdra::roles::kubelet_plugin

@@ -1,6 +1,7 @@
 #include "base/log.hpp"
 #include "base/within.hpp"
 #include "cdi/names.hpp"
+#include "roles/common/names.hpp"
 #include "roles/kubelet_plugin/driver.hpp"
 
 #include <fmt/format.h>
@@ -33,6 +34,28 @@ Async<Result<void>> Driver::release_node(ClaimUid uid, DomainUid domain) {
       domain, [&] { return needs_node(parts_.checkpoint.current(), domain, uid); });
   if (!removed) co_return std::move(removed).failure().during("remove the node label");
   co_return ok();
+}
+
+Async<void> Driver::keep_node() {
+  if (!parts_.label) co_return;
+  Result<DomainUid> holder = co_await parts_.label->holder();
+  if (!holder || !holder->empty()) co_return;
+  for (const auto& [uid, domain] : channels_in_use(parts_.checkpoint.current())) {
+    k8s::ObjectPtr known = parts_.domains.cached(domain.value);
+    if (!known || known->deleting()) continue;
+    // The cache may lag behind a deletion, which takes the label off for good.
+    Result<k8s::Object> found = co_await parts_.client.get(compute_domains(), known->key());
+    if (!found || found->uid() != domain.value || found->deleting()) continue;
+    // An unprepare of the claim takes the label off before the entry.
+    Turns::Turn turn = co_await turns_.take(uid);
+    if (!channels_in_use(parts_.checkpoint.current()).contains(uid)) continue;
+    Result<NodeLabel::Put> put = co_await parts_.label->put(domain);
+    if (put && put->changed)
+      LOG_WARNING("The node label was gone while pods use the domain, it is there again",
+                  {{"node", config_.node.value}, {"domain", known->key().text()}});
+    if (!put) LOG_WARNING("Cannot put the node label back", {{"err", put.error().text()}});
+    co_return;
+  }
 }
 
 // Label and file go first: if that fails, the entry still knows of them (18.1 no. 17, report 38).

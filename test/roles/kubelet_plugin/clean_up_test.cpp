@@ -9,8 +9,9 @@ using namespace nvdra::roles::kubelet_plugin::test;
 namespace {
 
 void give_node_to(ManagedNode& node, const std::string& domain) {
-  node.api.set(node_path,
-               {{"metadata", {{"name", "node-a"}, {"labels", {{domain_label, domain}}}}}});
+  JsonObject labels;
+  if (!domain.empty()) labels[domain_label] = domain;
+  node.api.set(node_path, {{"metadata", {{"name", "node-a"}, {"labels", std::move(labels)}}}});
 }
 
 dra::Checkpoint::Entries dropped(const std::string& uid) {
@@ -49,6 +50,43 @@ TEST_CASE("a node label that no claim needs is removed", "[plugin][clean_up]") {
   give_node_to(node, domain_uid);
   node.pass();
   CHECK(node.node_label().empty());
+}
+
+TEST_CASE("a node label that somebody takes off under a workload is put back",
+          "[plugin][clean_up]") {
+  if (fake::must_skip_root_tests()) return;
+  ManagedNode node;
+  node.claim("a");
+  node.pod();
+  node.daemon(true);
+  REQUIRE(node.prepare("a"));
+
+  SECTION("as long as its domain lives") {
+    give_node_to(node, "");
+    REQUIRE(node.run(node.looking_after_domains([&] { return node.node_label() == domain_uid; })));
+  }
+  SECTION("not for a domain that is being deleted, also when the cache is late to know") {
+    if (GENERATE(true, false)) {
+      node.domain(domain_uid, "d", nullptr, true);
+    } else {
+      Json deleting = node.api.at(domain_path("d"));
+      deleting.at("metadata").as_object()["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+      node.api.set(domain_path("d"), deleting);
+    }
+    give_node_to(node, "");
+    node.keep_node();
+    CHECK(node.node_label().empty());
+  }
+  SECTION("not from another domain") {
+    give_node_to(node, other_domain);
+    node.keep_node();
+    CHECK(node.node_label() == other_domain);
+  }
+  SECTION("not for claims that have ended") {
+    REQUIRE(node.unprepare("a"));
+    node.keep_node();
+    CHECK(node.node_label().empty());
+  }
 }
 
 TEST_CASE("after a reboot the label of claims that still exist waits for the kubelet once",

@@ -217,6 +217,21 @@ struct ManagedNode {
     co_return ok();
   }
   void pass() { REQUIRE(run(passing())); }
+  Async<Result<void>> keeping() {
+    co_await driver.keep_node();
+    co_return ok();
+  }
+  void keep_node() { REQUIRE(run(keeping())); }
+  // The clean-up runs until `done`.
+  Async<Result<void>> looking_after_domains(std::function<bool()> done) {
+    using namespace asio::experimental::awaitable_operators;
+    auto first = co_await (clean_up.run() || until(std::move(done)));
+    co_return std::get<1>(std::move(first));
+  }
+  Async<Result<void>> until(std::function<bool()> done) {
+    while (!done()) co_await time.sleep(5ms);
+    co_return ok();
+  }
   const dra::CheckpointClaim* entry(const std::string& uid) const {
     return checkpoint.current().find(ClaimUid(uid));
   }
