@@ -1,6 +1,7 @@
 #include "dra/checkpoint_store.hpp"
 
 #include "base/files.hpp"
+#include "base/log.hpp"
 #include "base/try.hpp"
 
 #include <fcntl.h>
@@ -42,6 +43,20 @@ Result<void> CheckpointStore::refresh() {
   if (!parsed) return std::move(parsed).failure().during("read " + path_);
   current_ = *std::move(parsed);
   seen_ = now;
+  loaded_ = true;
+  return ok();
+}
+
+// refresh() of a store that can go on without the file. Under the lock.
+Result<void> CheckpointStore::catch_up() {
+  Result<void> read = refresh();
+  if (read || read.error().code != Errc::corrupt || !loaded_) return read;
+  TRY(std::string where, move_aside());
+  std::string text =
+      fmt::format("{}; it is kept as {}, and the plugin goes on with what it knows from before",
+                  read.error().text(), where);
+  LOG_ERROR("The checkpoint was set aside", {{"err", text}});
+  if (tell_) tell_(std::move(text));
   return ok();
 }
 
@@ -61,7 +76,7 @@ Async<Result<Fd>> CheckpointStore::lock() {
 
 Async<Result<void>> CheckpointStore::update(std::function<Result<void>(Checkpoint&)> change) {
   CO_TRY(Fd held, co_await lock());
-  CO_TRY_VOID(refresh());
+  CO_TRY_VOID(catch_up());
   Checkpoint changed = current_;
   CO_TRY_VOID(change(changed));
   if (changed.changes() == current_.changes() && seen_ != Identity{}) co_return ok();
@@ -75,6 +90,7 @@ Result<void> CheckpointStore::save(Checkpoint changed) {
     return std::move(written).failure().during("write " + path_);
   }
   current_ = std::move(changed);
+  loaded_ = true;
   Result<Identity> now = identify();
   seen_ = now ? *now : Identity{};
   return ok();
@@ -82,6 +98,10 @@ Result<void> CheckpointStore::save(Checkpoint changed) {
 
 Async<Result<std::string>> CheckpointStore::set_aside() {
   CO_TRY(Fd held, co_await lock());
+  co_return move_aside();
+}
+
+Result<std::string> CheckpointStore::move_aside() {
   std::string suffix = ".corrupt-" + rfc3339(time_.wall());
   struct stat found{};
   std::string base = suffix;
@@ -89,9 +109,9 @@ Async<Result<std::string>> CheckpointStore::set_aside() {
        ::fstatat(directory_, (file_name + suffix).c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0; ++i)
     suffix = fmt::format("{}-{}", base, i);
   if (::renameat(directory_, file_name, directory_, (file_name + suffix).c_str()) != 0)
-    co_return errno_failure("set aside " + path_);
+    return errno_failure("set aside " + path_);
   seen_ = {};
-  co_return path_ + suffix;
+  return path_ + suffix;
 }
 
 }  // namespace nvdra::dra

@@ -33,13 +33,17 @@ public:
 
   // Takes the lock, refreshes, applies `change` and, if it changed anything, saves. On any error
   // nothing has changed, neither in the file nor in the copy; `change` may refuse. It is called at
-  // most once and must not touch the store. Waits at most 10 s for the lock (Errc::locked), looking
-  // every 100 ms. Changes of one process do not wait for each other.
+  // most once and must not touch the store. A corrupt file does not stop a store that has read or
+  // written a good one before: it is set aside, and the copy goes on. Waits at most 10 s for the
+  // lock (Errc::locked), looking every 100 ms. Changes of one process do not wait for each other.
   Async<Result<void>> update(std::function<Result<void>(Checkpoint&)> change);
 
   // Renames the file to checkpoint.json.corrupt-<time> and goes on with the copy (at first an empty
   // one). Returns the new path. To be called once refresh() or update() said Errc::corrupt.
   Async<Result<std::string>> set_aside();
+
+  // Told what was wrong with a file that update() has set aside, and where it is now.
+  void on_set_aside(std::function<void(std::string)> tell) { tell_ = std::move(tell); }
 
 private:
   // Which file was last read or written; all zero: none.
@@ -51,6 +55,8 @@ private:
   };
   Result<Identity> identify() const;
   Async<Result<Fd>> lock();
+  Result<void> catch_up();
+  Result<std::string> move_aside();
   Result<void> save(Checkpoint changed);
 
   int directory_;
@@ -58,6 +64,8 @@ private:
   Time& time_;
   Checkpoint current_;
   Identity seen_;
+  bool loaded_ = false;  // the copy comes from a good file
+  std::function<void(std::string)> tell_;
 };
 
 }  // namespace nvdra::dra

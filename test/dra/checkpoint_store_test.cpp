@@ -217,6 +217,26 @@ TEST_CASE("a file that vanishes while we run is written again from the copy",
   CHECK(again.current().entries().size() == 2);
 }
 
+TEST_CASE("a file that is corrupted while we run is set aside, and nothing is lost",
+          "[dra][checkpoint_store]") {
+  World world;
+  std::string told;
+  world.store.on_set_aside([&](std::string text) { told = std::move(text); });
+  REQUIRE(world.update(start(uid, "a")));
+  const std::string content = GENERATE(as<std::string>{}, "", "junk", "a directory");
+  std::filesystem::remove(world.dir.path("checkpoint.json"));
+  if (content == "a directory")
+    std::filesystem::create_directory(world.dir.path("checkpoint.json"));
+  else
+    world.dir.write("checkpoint.json", content);
+  REQUIRE(world.update([](Checkpoint&) { return ok(); }));
+  CHECK(told.find("checkpoint.json.corrupt-2") != std::string::npos);
+  REQUIRE(world.update(start(other_uid, "b")));
+  CheckpointStore again(world.dir.fd(), world.dir.path(), world.time);
+  REQUIRE(again.refresh());
+  CHECK(again.current().entries().size() == 2);
+}
+
 TEST_CASE("a file that cannot be written is an error that names it and leaves the copy",
           "[dra][checkpoint_store]") {
   World world;

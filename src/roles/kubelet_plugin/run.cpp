@@ -164,6 +164,8 @@ private:
     }
     if (config_.health_port >= 0) start_health();
     tasks.spawn("watch computedomains", domains_.run());
+    checkpoint_.on_set_aside(
+        [this](std::string text) { tell_node("CheckpointCorrupted", std::move(text)); });
     if (driver_managed()) tasks.spawn("watch the node", node_label_.run());
     tasks.spawn("events", events_.run());
     tasks.spawn("fabric", watch_fabric());
