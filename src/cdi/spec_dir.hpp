@@ -12,7 +12,8 @@
 namespace nvdra::cdi {
 
 // Files are replaced as a whole (draft "spec.*", fsync, rename) and have mode 0600. Errors name
-// the file's full path. Blocks for the disk, never longer.
+// the file's full path. Blocks for the disk, never longer. A directory that somebody has removed
+// or replaced meanwhile is made or opened anew by whatever comes next.
 class SpecDir {
 public:
   // Creates the directory (0750) if it is missing; something else in its place is an error.
@@ -33,8 +34,11 @@ public:
 private:
   SpecDir(std::string path, Fd directory)
       : path_(std::move(path)), directory_(std::move(directory)) {}
+  // The directory that `path_` names now.
+  Result<int> directory() const;
+
   std::string path_;
-  Fd directory_;
+  mutable Fd directory_;
 };
 
 }  // namespace nvdra::cdi

@@ -39,6 +39,30 @@ mode_t mode(const fs::path& path) {
 
 }  // namespace
 
+TEST_CASE("a directory that was removed or replaced meanwhile is used all the same",
+          "[cdi][spec_dir]") {
+  const TempDir temp;
+  const fs::path root = temp.path / "cdi";
+  auto dir = SpecDir::open(root);
+  REQUIRE(dir);
+  const std::string name = claim_file(claim_with_digit);
+  REQUIRE(dir->put(name, channel_spec(claim_with_digit)));
+
+  SECTION("removed") {
+    fs::remove_all(root);
+  }
+  SECTION("replaced") {
+    fs::rename(root, temp.path / "old");
+    fs::create_directory(root);
+  }
+  CHECK_FALSE(dir->holds(name, channel_spec(claim_with_digit)));
+  CHECK(dir->claims()->empty());
+  CHECK(dir->remove(name));
+  REQUIRE(dir->put(name, channel_spec(claim_with_digit)));
+  CHECK(fs::exists(root / name));
+  CHECK(dir->claims()->size() == 1);
+}
+
 TEST_CASE("a claim's file appears whole, private, and can be replaced and removed",
           "[cdi][spec_dir]") {
   const TempDir temp;
