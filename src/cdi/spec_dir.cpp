@@ -49,15 +49,16 @@ Result<int> SpecDir::directory() const {
 }
 
 Result<void> SpecDir::put(const std::string& file, const Spec& spec) {
-  TRY(int root, directory());
-  Result<void> written = replace_file(root, file, render(spec), 0600, "spec.");
+  Result<int> root = directory();
+  Result<void> written = root ? replace_file(*root, file, render(spec), 0600, "spec.")
+                              : Result<void>(std::move(root).failure());
   if (written) return written;
   return std::move(written).failure().during(fmt::format("write CDI file {}/{}", path_, file));
 }
 
 Result<void> SpecDir::remove(const std::string& file) {
-  TRY(int root, directory());
-  Result<void> removed = remove_file(root, file);
+  Result<int> root = directory();
+  Result<void> removed = root ? remove_file(*root, file) : Result<void>(std::move(root).failure());
   if (removed) return removed;
   return std::move(removed).failure().during(fmt::format("remove CDI file {}/{}", path_, file));
 }

@@ -120,6 +120,7 @@ TEST_CASE("a CDI root that is a file, and a file that cannot be written, are nam
   auto good = SpecDir::open(temp.path / "gone");
   REQUIRE(good);
   fs::remove(temp.path / "gone");
+  std::ofstream(temp.path / "gone") << "x";
   const auto written = good->put("x.yaml", base_spec());
   REQUIRE_FALSE(written);
   CHECK_THAT(written.error().text(), Catch::Contains((temp.path / "gone" / "x.yaml").string()));
