@@ -38,7 +38,8 @@ public:
       : cluster_(cluster), registry_(cluster.registry()), nodes_(nodes), domains_(domains) {}
 
   Async<Result<void>> measure() {
-    CO_TRY_VOID(co_await phase("controller started", [this] { return cluster_.controller_runs(); }));
+    CO_TRY_VOID(
+        co_await phase("controller started", [this] { return cluster_.controller_runs(); }));
     make_domains();
     CO_TRY_VOID(co_await phase("templates and DaemonSets made", [this] { return has_sets(); }));
     make_workloads();

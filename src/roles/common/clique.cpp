@@ -21,12 +21,12 @@ std::string place(const Member& member, MemberList list) {
   return fmt::format("{}/{}", members_pointer(list), member.position);
 }
 
-Json operation(std::string_view op, std::string path) {
-  return {{"op", op}, {"path", std::move(path)}};
+Json operation(std::string_view op, std::string_view path) {
+  return {{"op", op}, {"path", path}};
 }
 
-Json operation(std::string_view op, std::string path, Json value) {
-  return {{"op", op}, {"path", std::move(path)}, {"value", std::move(value)}};
+Json operation(std::string_view op, std::string_view path, Json value) {
+  return {{"op", op}, {"path", path}, {"value", std::move(value)}};
 }
 
 Json still_the_node(const Member& member, MemberList list) {
@@ -106,7 +106,7 @@ JsonArray append_patch(const k8s::Object& object, const Member& member, MemberLi
   }
   if (list == MemberList::domain_nodes && !find(object.json(), "status"))
     patch.push_back(operation("add", "/status", Json{{"status", "NotReady"}}));
-  patch.push_back(operation("add", std::move(pointer), JsonArray{std::move(entry)}));
+  patch.push_back(operation("add", pointer, JsonArray{std::move(entry)}));
   return patch;
 }
 

@@ -43,7 +43,7 @@ struct DaemonPod {
   // cannot pull its image, keeps crashing. "" = nothing known.
   std::string trouble;
 };
-DaemonPod read_daemon_pod(const k8s::Object& pod);
+DaemonPod read_daemon_pod(const k8s::Object& object);
 
 // Whether the node's condition Ready is True. A node without the condition is ready.
 bool node_ready(const k8s::Object& node);

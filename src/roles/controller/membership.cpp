@@ -85,7 +85,7 @@ private:
     Members members = read_members(object->json(), MemberList::clique_daemons);
     std::string place = "ComputeDomainClique " + object->key().text();
     for (const std::string& finding : members.findings)
-      out_.findings.push_back(place + ": " + finding);
+      out_.findings.push_back(fmt::format("{}: {}", place, finding));
     CliqueId clique = clique_of(*object);
     std::map<std::int64_t, NodeName> slots;
     Stale stale{object, {}};

@@ -89,6 +89,7 @@ std::string held_by_others(const Observed& observed, const Settings& settings,
                            const std::vector<k8s::ObjectPtr>& templates) {
   DomainUid uid(std::string(observed.domain->uid()));
   std::vector<std::string> names;
+  names.reserve(templates.size());
   for (const k8s::ObjectPtr& object : templates)
     names.push_back("ResourceClaimTemplate " + object->key().text());
   if (settings.manages_daemons()) {

@@ -62,6 +62,7 @@ Finding judge_members(const Domain& domain, const Membership& members, const Set
 void add_oddities(const Membership& members, Plan& plan) {
   if (members.cliques.size() > 1) {
     std::vector<std::string> counts;
+    counts.reserve(members.cliques.size());
     for (const auto& [clique, count] : members.cliques)
       counts.push_back(fmt::format("{}: {}", clique.value, count));
     plan.findings.push_back(
