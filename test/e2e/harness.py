@@ -31,6 +31,9 @@ CHART = ROOT / "charts/nvdra"
 CHANNEL = "/dev/nvidia-caps-imex-channels/channel0"
 CHECKPOINT = "/var/lib/kubelet/plugins/compute-domain.nvidia.com/checkpoint.json"
 TESTS = []
+# After a failed prepare a kubelet asks again with the pod's next regular sync. Usually that is a minute; it is longer
+# than any test gives a call that is held.
+SYNC_SECONDS = 20
 # Which requests nvdra sends; one line each.
 AUDIT_POLICY = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [
     {"level": "Metadata", "userGroups": [f"system:serviceaccounts:{NAMESPACE}"]}, {"level": "None"}]}
@@ -58,8 +61,9 @@ class World(Commands):
         folder = Path(folder or self._own).resolve()
         self.audit = folder / "audit.log"
         policy = folder / "audit-policy.json"
-        super().__init__(Cluster(folder / "cluster", nodes=2, kubernetes=kubernetes, api_server=[
-            f"--audit-log-path={self.audit}", f"--audit-policy-file={policy}"]), folder)
+        super().__init__(Cluster(folder / "cluster", nodes=2, kubernetes=kubernetes, kubelet={
+            "syncFrequency": f"{SYNC_SECONDS}s"}, api_server=[
+                f"--audit-log-path={self.audit}", f"--audit-policy-file={policy}"]), folder)
         self._policy = policy
         self._simulator = Path(build) / "src/sandbox/nvdra-sandbox"
         self._image = image
@@ -109,9 +113,6 @@ class World(Commands):
                 gpu.service_start()
             else:
                 gpu.service_stop()
-        if not installation.own_clique_label:
-            self.kubectl("label", "nodes", "--all", "--overwrite",
-                         f"{CLIQUE_LABEL}={gpu_node.CLUSTER_UUID}.{gpu_node.CLIQUE}")
         self.installation = installation
         self.helm("install", RELEASE, CHART, "--create-namespace")
         for gpu in self.gpu:
@@ -128,13 +129,20 @@ class World(Commands):
         check(done.returncode == 0, f"helm uninstall: {done.stderr.strip()}")
         self.installation = None
         self.kubectl("label", "nodes", "--all", f"{CLIQUE_LABEL}-")
-        wait("the end of nvdra's pods", lambda: not self.list("pods", NAMESPACE), 60)
+        wait("the end of nvdra's pods", lambda: not self.list("pods", NAMESPACE, "-l", "nvdra-component"), 60)
 
     def try_helm(self, action, *arguments, values=None):
         """helm's status and everything it printed."""
         settings = [part for value in (self.installation.values if values is None else values)
                     for part in ("--set", value)]
         done = self.cluster.helm(action, *arguments, "--namespace", NAMESPACE, *settings, capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+    def render(self, *values, namespace=NAMESPACE):
+        """What `helm template` makes of the chart with these values, or says against them; with its status."""
+        settings = [part for value in values for part in ("--set", value)]
+        done = self.cluster.helm("template", RELEASE, CHART, "--namespace", namespace, "--kube-version=1.34.0",
+                                 "--api-versions=resource.k8s.io/v1", *settings, capture_output=True, text=True)
         return done.returncode, done.stdout + done.stderr
 
     def helm(self, action, *arguments, values=()):
@@ -174,8 +182,16 @@ class World(Commands):
         wait("ResourceSlices of both nodes", lambda: {"node-1", "node-2"} <= {
             s["spec"].get("nodeName") for s in self.list("resourceslices")
             if s["spec"]["driver"] == "compute-domain.nvidia.com"}, 30)
-        wait("both nodes labelled with their clique", lambda: len(
-            self.list("nodes", "default", "-l", CLIQUE_LABEL)) == 2, 30)
+        wait("both nodes labelled with their clique", self._is_labelled, 30)
+
+    def _is_labelled(self):
+        """GPU Feature Discovery labels a node again and again; here, whenever the tests look."""
+        if len(self.list("nodes", "default", "-l", CLIQUE_LABEL)) == 2:
+            return True
+        if not self.installation.own_clique_label:
+            self.kubectl("label", "nodes", "--all", "--overwrite",
+                         f"{CLIQUE_LABEL}={gpu_node.CLUSTER_UUID}.{gpu_node.CLIQUE}")
+        return False
 
     def http(self, pod, port, path):
         """What an endpoint of one of nvdra's pods answers, through the API server."""

@@ -9,7 +9,7 @@ from installations import HOST_MANAGED
 from objects import claim, compute_domain, condition, uid_of, workload
 
 INSTALLATION = HOST_MANAGED
-SETTLE = 15  # seconds: a call that is held ends within a few; the kubelet would ask again only after 60
+SETTLE = 15  # seconds: a call that is held ends within a few; the kubelet would ask again only after 20
 
 
 def container_of(world, pod="work"):

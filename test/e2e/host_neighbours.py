@@ -24,9 +24,9 @@ def refuse_claim(world, parameters, *parts, namespace="default"):
     for part in ("error preparing devices", *parts):
         check_in(part, event)
     node = world.get("pod", "bad", namespace)["spec"]["nodeName"]
-    log = [line for line in world.plugin_log(node).splitlines() if "Permanent error" in line and "/bad:" in line]
-    check(log and parts[0].replace('"', "") in log[-1].replace("\\", "").replace('"', ""),
-          f"the plugin's log has no `Permanent error` with the text: {log}")
+    wait(f"a `Permanent error` with the text in the log of {node}'s plugin", lambda: any(
+        "Permanent error" in line and "/bad:" in line and parts[0].replace('"', "") in line.replace("\\", "").replace('"', "")
+        for line in world.plugin_log(node).splitlines()), 10)
     world.delete("pod", "bad", "-n", namespace, seconds=10)
     world.delete("resourceclaim", "bad", "-n", namespace, seconds=10)
 

@@ -40,6 +40,15 @@ class Api:
             raise RuntimeError(f"{method} {path}: {answer.status} {text.decode()}")
         return json.loads(text)
 
+    def lines(self, path):
+        """The lines of an answer that does not end."""
+        self._connection.request("GET", path)
+        answer = self._connection.getresponse()
+        if answer.status >= 300:
+            raise RuntimeError(f"GET {path}: {answer.status} {answer.read().decode()}")
+        while line := answer.readline():
+            yield line
+
 
 def share(server, pki, method, domains):
     """What one connection does."""

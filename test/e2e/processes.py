@@ -31,6 +31,12 @@ def main_process(container):
     return found[0]
 
 
+def environment(pid):
+    """The variables that a process was started with."""
+    text = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
+    return dict(line.split("=", 1) for line in text.split("\0") if "=" in line)
+
+
 def container_path(pid, path):
     """A path inside the container of a process, as seen from here."""
     return Path(f"/proc/{pid}/root") / path.lstrip("/")

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import harness
@@ -23,7 +24,10 @@ import build  # from test/cluster, which harness puts on the path
 import cluster
 
 # Their tests run in this order; neighbours share an installation of the chart.
-MODULES = ("host_guide", "host_neighbours", "host_faults", "host_figures")
+MODULES = ("host_guide", "host_neighbours", "host_faults", "host_figures",
+           "managed_install", "managed_guide", "managed_status", "managed_domains", "managed_deletions",
+           "managed_imex", "managed_restarts", "managed_nodes", "managed_job", "managed_figures", "managed_latency", "managed_end",
+           "managed_settings", "managed_cliques_off", "managed_gates_off")
 
 
 def write_image(folder, program):
@@ -46,7 +50,9 @@ def main():
     options = parser.parse_args()
     for module in MODULES:
         importlib.import_module(module)
-    chosen = [t for t in harness.TESTS if re.search(options.pattern, t.__name__.replace("_", " "))]
+    # A module may have been imported early, by one that uses its functions.
+    tests = sorted((t for t in harness.TESTS if t.__module__ in MODULES), key=lambda t: MODULES.index(t.__module__))
+    chosen = [t for t in tests if re.search(options.pattern, t.__name__.replace("_", " "))]
     if options.list:
         print("\n".join(t.__name__.replace("_", " ") for t in chosen))
         return
@@ -57,6 +63,7 @@ def main():
         if not (folder / program).exists():
             sys.exit(f"run.py: {folder / program} is missing: build it first")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    began = time.monotonic()
     try:
         with tempfile.TemporaryDirectory(prefix="nvdra-image-") as temporary:
             image = write_image(temporary, folder / "src/nvdra")
@@ -67,6 +74,7 @@ def main():
     except (*harness.TROUBLE, *cluster.ERRORS) as error:
         print(f"FAILED setting up: {error}")
         passed, failed = 0, 1
+    print(f"{(time.monotonic() - began) / 60:.1f} minutes")
     print(f"{passed} passed, {failed} failed, 0 skipped")
     sys.exit(1 if failed else 0)
 

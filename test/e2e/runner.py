@@ -27,6 +27,7 @@ def run(world, chosen):
             explain(world, started)
         seconds = time.monotonic() - clock
         try:
+            world.install(installation_of(function))  # a test may have ended in the middle of another installation
             cleaning.clean(world)
         except TROUBLE as error:
             if not trouble:

@@ -1,0 +1,36 @@
+"""Taking everything away (B12). These tests remove definitions, so they are the last of their installation."""
+
+import time
+
+from commands import check, wait
+from domains import create, form
+from harness import CHART, test
+from installations import DEFAULT
+from objects import restarts, workload
+
+INSTALLATION = DEFAULT
+
+
+@test
+def B12_everything_can_be_deleted_in_time_and_the_definition_too(world):
+    form(world, "node-1", name="first")
+    create(world, "second")
+    world.delete("pods", "--all", "--grace-period=1")
+    taken = {}
+    for kind in ("computedomains", "resourceclaimtemplates", "resourceclaims"):
+        began = time.monotonic()
+        world.delete(kind, "--all", "-n", "default", seconds=10)
+        taken[kind] = time.monotonic() - began
+    began = time.monotonic()
+    world.delete("crd", "computedomains.resource.nvidia.com", seconds=10)
+    taken["definition"] = time.monotonic() - began
+    world.kubectl("apply", "-f", CHART / "crds")
+    wait("the definition served", lambda: world.try_kubectl("get", "computedomains")[0] == 0, 20)
+    # Everybody's watch of the old definition has ended.
+    create(world, "third")
+    world.apply(workload("work", "third-channel"))
+    world.wait_pod_ready("work", 90)
+    for component in ("controller", "kubelet-plugin"):
+        for pod in world.pods_of(component):
+            check(restarts(pod) == 0, f"{component} was restarted")
+    return ", ".join(f"{what} {seconds:.1f} s" for what, seconds in taken.items())
