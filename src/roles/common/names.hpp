@@ -25,6 +25,9 @@ inline constexpr std::string_view target_workload = "Workload";
 // may write it; the controller repeats it in the ComputeDomain's conditions.
 inline constexpr std::string_view imex_state_annotation =
     "resource.nvidia.com/computeDomain.imexState";
+// Annotation of a daemon pod, written by its daemon at start: the address that it joins with. The
+// kubelet tells the pod's address and that its container runs much later.
+inline constexpr std::string_view address_annotation = "resource.nvidia.com/computeDomain.address";
 inline constexpr std::string_view gpu_clique_label = "nvidia.com/gpu.clique";
 
 inline constexpr std::string_view daemon_class = "compute-domain-daemon.nvidia.com";

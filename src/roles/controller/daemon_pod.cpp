@@ -127,8 +127,10 @@ Json trim_metadata(const Json& object) {
 
 Json trim_pod(const Json& pod) {
   JsonObject metadata = identity(pod);
-  if (const Json* state = get(part(pod, "metadata/annotations"), imex_state_annotation))
-    metadata["annotations"] = JsonObject{{imex_state_annotation, *state}};
+  JsonObject annotations;
+  for (std::string_view name : {imex_state_annotation, address_annotation})
+    if (const Json* said = get(part(pod, "metadata/annotations"), name)) annotations[name] = *said;
+  metadata["annotations"] = std::move(annotations);
   JsonObject spec{{"nodeName", text_or_empty(pod, "spec/nodeName")}};
   if (spec["nodeName"].get_string().empty()) spec["nodeName"] = intended_node(pod);
   Json gates = {{"name", "FEATURE_GATES"}, {"value", gates_of(pod)}};
@@ -179,9 +181,15 @@ DaemonPod read_daemon_pod(const k8s::Object& object) {
   read.writes_cliques = gates_of(pod).find("ComputeDomainCliques=true") != std::string_view::npos;
   if (const Json* state = object.annotation(imex_state_annotation); state && state->is_string())
     read.imex_state = state->get_string();
+  const Json& status = first(array_or_empty(pod, "status/containerStatuses"));
+  const bool first_container = int_or(status, "restartCount", 0) == 0 &&
+                               !find(status, "state/terminated") &&
+                               object_or_empty(status, "lastState").empty();
+  if (const Json* said = object.annotation(address_annotation);
+      said && said->is_string() && first_container)
+    read.joins_with = said->get_string();
   const Json& ready = condition(pod, "Ready");
   read.ready = text_or_empty(ready, "status") == "True";
-  const Json& status = first(array_or_empty(pod, "status/containerStatuses"));
   std::string_view started = text_or_empty(status, "state/running/startedAt");
   read.running = find(status, "state/running") != nullptr;
   // Both times are the kubelet's, in whole seconds of UTC: they compare as texts.

@@ -13,7 +13,7 @@ namespace nvdra::roles::controller {
 // Metadata without what nobody here reads (managedFields, the last applied manifest).
 Json trim_metadata(const Json& object);
 // Labels, node, address, phase, conditions Ready and PodScheduled, the container's state, the
-// daemon's FEATURE_GATES, and the state word that the daemon writes into an annotation.
+// daemon's FEATURE_GATES, and what the daemon writes into annotations: address and state word.
 Json trim_pod(const Json& pod);
 // Labels and the condition Ready.
 Json trim_node(const Json& node);
@@ -37,6 +37,9 @@ struct DaemonPod {
   // It writes its membership into a clique object (its own gate ComputeDomainCliques). Others write
   // it into the ComputeDomain's status.
   bool writes_cliques = false;
+  // The address with which the daemon of its first container joins, as that daemon says; "" = not
+  // said, or a later container.
+  std::string joins_with;
   std::string phase;
   std::string imex_state;  // as the daemon says ("INITIALIZING"), "" = not said
   // What keeps it from running, in words that stay the same while it lasts: cannot be scheduled,

@@ -178,7 +178,9 @@ private:
     if (!pod->trouble.empty()) return say(name + ": " + pod->trouble, true);
     if (pod->lost_ready && pod->imex_state.empty())
       return say(name + " fails its readiness probe", true);
-    if (!pod->running && !pod->ready) return say(name + " is " + pod->phase, false);
+    const bool its_word = !pod->joins_with.empty() && pod->joins_with == member.ip;
+    if (!pod->running && !pod->ready && !(member.ready && its_word))
+      return say(name + " is " + pod->phase, false);
     if (member.ready && !pod->lost_ready) return {};
     std::string state = pod->imex_state.empty() ? "is not READY" : "is " + pod->imex_state;
     return say(fmt::format("nvidia-imex in {} {}", name, state), pod->lost_ready);

@@ -54,8 +54,10 @@ Async<Result<k8s::Object>> Herald::patch_pod(Json metadata) {
 Async<Result<void>> Herald::label() {
   Backoff backoff({.first = 200ms, .cap = 10s}, real_random());
   for (;;) {
-    Result<k8s::Object> pod =
-        co_await patch_pod({{"labels", {{clique_label, config_.clique.value}}}});
+    JsonObject metadata{{"labels", {{clique_label, config_.clique.value}}}};
+    if (!config_.pod_ip.empty())
+      metadata["annotations"] = JsonObject{{address_annotation, config_.pod_ip}};
+    Result<k8s::Object> pod = co_await patch_pod(std::move(metadata));
     if (pod) {
       const Json* said = pod->annotation(imex_state_annotation);
       if (said && said->is_string()) written_ = std::string(said->get_string());

@@ -18,7 +18,10 @@ constexpr Duration unprepare_limit = 45s;
 }  // namespace
 
 CleanUp::CleanUp(DriverParts parts, Driver& driver, Random random)
-    : parts_(parts), driver_(driver), random_(std::move(random)) {}
+    : CleanUp(parts, driver, std::move(random), Pace{}) {}
+
+CleanUp::CleanUp(DriverParts parts, Driver& driver, Random random, Pace pace)
+    : parts_(parts), driver_(driver), random_(std::move(random)), pace_(pace) {}
 
 Async<Result<void>> CleanUp::run() {
   TaskGroup tasks(parts_.executor);

@@ -17,7 +17,17 @@ namespace nvdra::roles::kubelet_plugin {
 
 class CleanUp {
 public:
+  // How often domains are looked after: news come in bursts, and what kept a directory there may
+  // go without any.
+  struct Pace {
+    Duration settle = 1s;
+    Duration settle_after_failure = 5s;
+    Duration after_failure = 30s;
+    Duration idle = 1h;
+  };
+
   CleanUp(DriverParts parts, Driver& driver, Random random);
+  CleanUp(DriverParts parts, Driver& driver, Random random, Pace pace);
 
   // Until cancelled.
   Async<Result<void>> run();
@@ -35,6 +45,7 @@ private:
   void drop_files();
   Async<Result<void>> run_passes();
   Async<Result<void>> watch_domains();
+  Async<Result<void>> some_news(std::uint64_t seen);
   Async<void> release_label();
   Async<bool> is_spared(DomainUid holder);
   std::vector<DomainUid> orphans() const;
@@ -43,6 +54,7 @@ private:
   DriverParts parts_;
   Driver& driver_;
   Random random_;
+  Pace pace_;
   std::string resource_version_ = "v1";
   dra::Checkpoint::Entries spared_;
 };

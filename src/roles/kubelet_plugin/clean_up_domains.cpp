@@ -1,6 +1,7 @@
 // What domains leave on the node: the label and the directories.
 #include "base/log.hpp"
 #include "base/try.hpp"
+#include "base/within.hpp"
 #include "roles/common/names.hpp"
 #include "roles/kubelet_plugin/clean_up.hpp"
 
@@ -9,9 +10,6 @@
 
 namespace nvdra::roles::kubelet_plugin {
 namespace {
-
-constexpr Duration settle = 1s;  // news come in bursts
-constexpr Duration after_failure = 1min;
 
 bool refers_to(const dra::CheckpointClaim& entry, const DomainUid& domain) {
   bool named = std::ranges::any_of(
@@ -94,19 +92,27 @@ Async<Result<void>> CleanUp::drop_directories() {
   co_return ok();
 }
 
+Async<Result<void>> CleanUp::some_news(std::uint64_t seen) {
+  co_await parts_.news.wait(seen);
+  co_return ok();
+}
+
 // A domain's directory goes soon after the domain and its last claim here; its label stays until
 // then.
 Async<Result<void>> CleanUp::watch_domains() {
   for (;;) {
     auto seen = parts_.news.count();
-    Duration pause = settle;
     co_await driver_.keep_node();
+    bool unfinished = false;
     if (!orphans().empty()) {
       Result<void> dropped = co_await drop_directories();
-      if (!dropped || !orphans().empty()) pause = after_failure;
+      unfinished = !dropped || !orphans().empty();
     }
-    co_await parts_.news.wait(seen);
-    co_await parts_.time.sleep(pause);
+    // Of what kept them there may be no news.
+    Result<void> news = co_await within(parts_.time, unfinished ? pace_.after_failure : pace_.idle,
+                                        some_news(seen));
+    (void)news;
+    co_await parts_.time.sleep(unfinished ? pace_.settle_after_failure : pace_.settle);
   }
 }
 

@@ -22,7 +22,8 @@
 // (FailedPrepareDynamicResources).
 //
 // unprepare(): needs nothing but the checkpoint. A prepare of the same claim that is being held
-// ends when it next looks. The node label goes with the last claim of its domain.
+// ends when it next looks. The node label goes with the last claim of its domain; while the API
+// server is away the call waits for it.
 #pragma once
 
 #include "cdi/spec_dir.hpp"
@@ -127,8 +128,8 @@ private:
   Async<Attempt<dra::Prepared>> completed(dra::ClaimRef claim);
   Result<void> restore_file(const ClaimUid& uid, const dra::CheckpointClaim& entry);
 
-  Async<Result<void>> undo(dra::ClaimRef claim);
-  Async<Result<void>> release_node(ClaimUid uid, DomainUid domain);
+  Async<Result<void>> undo(dra::ClaimRef claim, Instant until);
+  Async<Result<void>> release_node(ClaimUid uid, DomainUid domain, Instant until);
   bool unprepared_since(const Call& call) const;
   bool with_fabric() const { return facts().clique() && !facts().clique()->empty(); }
   bool driver_managed() const { return config_.mode == ImexMode::driver_managed; }

@@ -7,12 +7,18 @@
 #include <fmt/format.h>
 
 namespace nvdra::roles::kubelet_plugin {
+namespace {
+
+// So long before the end of a call no further request is begun.
+constexpr Duration last_request = 500ms;
+
+}  // namespace
 
 Async<Result<void>> Driver::unprepare(dra::ClaimRef claim, dra::Deadline deadline) {
   Metrics::Running running = parts_.metrics.begin(Metrics::Operation::unprepare);
   if (running_.contains(claim.uid)) ++unprepares_[claim.uid];
-  Duration left = deadline - config_.answer_margin - parts_.time.now();
-  Result<void> undone = co_await within(parts_.time, left, undo(claim));
+  Instant until = deadline - config_.answer_margin;
+  Result<void> undone = co_await within(parts_.time, until - parts_.time.now(), undo(claim, until));
   if (!undone) {
     parts_.metrics.unprepare_failed();
     Failure failure = std::move(undone).failure().during(
@@ -27,13 +33,21 @@ Async<Result<void>> Driver::unprepare(dra::ClaimRef claim, dra::Deadline deadlin
   co_return ok();
 }
 
-// The node label goes with the last claim of its domain.
-Async<Result<void>> Driver::release_node(ClaimUid uid, DomainUid domain) {
+// The node label goes with the last claim of its domain. What may heal is tried again in the same
+// call: after an error the kubelet would come back only 60 to 90 s later.
+Async<Result<void>> Driver::release_node(ClaimUid uid, DomainUid domain, Instant until) {
   if (!parts_.label || domain.empty()) co_return ok();
-  Result<void> removed = co_await parts_.label->remove(
-      domain, [&] { return needs_node(parts_.checkpoint.current(), domain, uid); });
-  if (!removed) co_return std::move(removed).failure().during("remove the node label");
-  co_return ok();
+  Backoff pauses({.first = 200ms, .cap = 3s}, real_random());
+  for (;;) {
+    Result<void> removed = co_await parts_.label->remove(
+        domain, [&] { return needs_node(parts_.checkpoint.current(), domain, uid); });
+    if (removed) co_return ok();
+    Instant now = parts_.time.now();
+    Duration pause = pauses.next(now);
+    if (!k8s::is_retryable(removed.error()) || now + pause + last_request >= until)
+      co_return std::move(removed).failure().during("remove the node label");
+    co_await parts_.time.sleep(pause);
+  }
 }
 
 Async<void> Driver::keep_node() {
@@ -59,7 +73,7 @@ Async<void> Driver::keep_node() {
 }
 
 // Label and file go first: if that fails, the entry still knows of them (18.1 no. 17, report 38).
-Async<Result<void>> Driver::undo(dra::ClaimRef claim) {
+Async<Result<void>> Driver::undo(dra::ClaimRef claim, Instant until) {
   Turns::Turn turn = co_await turns_.take(claim.uid);
   Result<void> refreshed = parts_.checkpoint.refresh();
   if (!refreshed) LOG_WARNING("Cannot read the checkpoint", {{"err", refreshed.error().text()}});
@@ -72,7 +86,7 @@ Async<Result<void>> Driver::undo(dra::ClaimRef claim) {
   }
   if (entry && what != Undo::nothing) {
     DomainUid domain = channel_domain(*entry);
-    Result<void> released = co_await release_node(claim.uid, std::move(domain));
+    Result<void> released = co_await release_node(claim.uid, std::move(domain), until);
     if (!released) co_return std::move(released).failure();
   }
   Result<void> removed = parts_.cdi.remove(cdi::claim_file(claim.uid));

@@ -91,6 +91,33 @@ TEST_CASE("a daemon's own word is believed before its first readiness probe",
   CHECK(assess(one({.node = "a", .ready = false}), slots).ready == 1);
 }
 
+TEST_CASE("a daemon's own word is believed before the kubelet says that its container runs",
+          "[controller][members]") {
+  Json creating = {{"state", {{"waiting", {{"reason", "ContainerCreating"}}}}},
+                   {"restartCount", 0}};
+  auto seen_with = [&](std::string address, Json container) {
+    Seen seen = one({.node = "a",
+                     .ready = false,
+                     .status = {{"phase", "Pending"},
+                                {"podIP", nullptr},
+                                {"containerStatuses", JsonArray{std::move(container)}}}});
+    Json told = {{"metadata", {{"annotations", {{address_annotation, address}}}}}};
+    seen.pods.front() = changed(seen.pods.front(), told);
+    return seen;
+  };
+  CHECK(assess(seen_with("10.0.0.1", creating), slots).ready == 1);
+
+  SECTION("not for an entry that a former pod has left") {
+    Membership members = assess(seen_with("10.0.0.9", creating), slots);
+    CHECK(members.ready == 0);
+    CHECK(waits(members) == "a: pod driver/d-a is Pending");
+  }
+  SECTION("not once that container has ended") {
+    creating.at("restartCount") = 1;
+    CHECK(assess(seen_with("10.0.0.1", creating), slots).ready == 0);
+  }
+}
+
 TEST_CASE("what keeps a daemon from being ready is named", "[controller][members]") {
   SECTION("IMEX") {
     Membership members = assess(one({.node = "a"}, "True", false), slots);

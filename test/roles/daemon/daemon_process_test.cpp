@@ -187,6 +187,7 @@ TEST_CASE("a daemon joins, starts nvidia-imex, becomes Ready and leaves", "[daem
   CHECK(node.files.read("bin/library_path") == "/opt/driver/lib\n");
   const Json& pod = node.api.objects.at(node.pod_path());
   CHECK(get(*find(pod, "metadata/labels"), clique_label)->get_string() == clique_id);
+  CHECK(get(*find(pod, "metadata/annotations"), address_annotation)->get_string() == "10.0.0.1");
   CHECK(node.page("/check").status == 200);
   node.stop();
   CHECK(node.ended_well);

@@ -248,6 +248,19 @@ TEST_CASE("the label of a new domain survives the end of the old domain's claim"
   CHECK(node.node_label() == other_domain);
 }
 
+TEST_CASE("unpreparing waits for an API server that is away for a moment", "[plugin][managed]") {
+  if (fake::must_skip_root_tests()) return;
+  ManagedNode node;
+  node.claim("a");
+  node.pod();
+  node.daemon(true);
+  REQUIRE(node.prepare("a"));
+  node.api.refuse_patches = 1;
+  CHECK(node.unprepare("a"));
+  CHECK_FALSE(node.entry("a"));
+  CHECK(node.node_label().empty());
+}
+
 TEST_CASE("a label that cannot be removed keeps the claim, and the next try ends both",
           "[plugin][managed]") {
   if (fake::must_skip_root_tests()) return;
@@ -256,9 +269,12 @@ TEST_CASE("a label that cannot be removed keeps the claim, and the next try ends
   node.pod();
   node.daemon(true);
   REQUIRE(node.prepare("a"));
-  node.api.refuse_patches = 1;
-  CHECK_FALSE(node.unprepare("a"));
+  node.api.refuse_patches = 1000;
+  const Result<void> undone = node.unprepare("a");
+  REQUIRE_FALSE(undone);
+  CHECK_THAT(undone.error().text(), Catch::Contains("remove the node label"));
   CHECK(node.entry("a"));
+  node.api.refuse_patches = 0;
   CHECK(node.unprepare("a"));
   CHECK_FALSE(node.entry("a"));
   CHECK(node.node_label().empty());

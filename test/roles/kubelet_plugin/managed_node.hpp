@@ -66,7 +66,7 @@ struct ManagedNode {
                                                     .explain_every = 50ms}),
         events(loop.get_executor(), client, time, "plugin", "node-a"),
         driver(parts(), config()),
-        clean_up(parts(), driver, [] { return 0.0; }) {
+        clean_up(parts(), driver, [] { return 0.0; }, {5ms, 5ms, 20ms}) {
     root.tool("/usr/bin/nvidia-smi", smi);
     root.file("/usr/bin/nvidia-imex", "#!/bin/sh\n", 0755);
     root.file("/usr/bin/nvidia-imex-ctl", "#!/bin/sh\n", 0755);
@@ -225,7 +225,7 @@ struct ManagedNode {
   // The clean-up runs until `done`.
   Async<Result<void>> looking_after_domains(std::function<bool()> done) {
     using namespace asio::experimental::awaitable_operators;
-    auto first = co_await (clean_up.run() || until(std::move(done)));
+    auto first = co_await (clean_up.run() || within(time, 10s, until(std::move(done))));
     co_return std::get<1>(std::move(first));
   }
   Async<Result<void>> until(std::function<bool()> done) {
