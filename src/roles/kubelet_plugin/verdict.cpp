@@ -67,14 +67,16 @@ std::string seen(const Sight& sight) {
         "{} serves clique \"{}\", but the node is {} now: delete that pod, so that the next one "
         "joins the node's clique",
         name, *pod->clique, in_clique(sight.clique));
-  if (!sight.member) return fmt::format("{} has not joined {} yet{}", name, sight.source, logs);
+  std::string state = pod && !pod->imex_state.empty() ? " (" + pod->imex_state + ")" : "";
+  if (!sight.member)
+    return fmt::format("{} has not joined {} yet{}{}", name, sight.source, state, logs);
   if (sight.member->clique != sight.clique)
     return fmt::format("the entry of this node in {} is of clique \"{}\"", sight.source,
                        sight.member->clique.value);
   if (sight.member->ready && sight.pods)
     return fmt::format("the entry of this node in {} is of a former daemon pod with address {}{}",
                        sight.source, sight.member->ip, logs);
-  return fmt::format("{} is NotReady in {}{}", name, sight.source, logs);
+  return fmt::format("{} is NotReady in {}{}{}", name, sight.source, state, logs);
 }
 
 }  // namespace
@@ -86,6 +88,8 @@ DaemonPod daemon_pod(const k8s::Object& pod) {
   read.phase = text_or_empty(pod.json(), "status/phase");
   read.deleting = pod.deleting();
   read.waits_for = waiting_reason(pod.json());
+  const Json* state = pod.annotation(imex_state_annotation);
+  if (state && state->is_string()) read.imex_state = std::string(state->get_string());
   const Json* clique = pod.label(clique_label);
   if (clique && clique->is_string()) read.clique = std::string(clique->get_string());
   return read;

@@ -17,7 +17,8 @@ struct DaemonPod {
   std::string ip;
   std::string phase;
   bool deleting = false;
-  std::string waits_for;              // "ContainerCreating", "ImagePullBackOff", "Unschedulable", …
+  std::string waits_for;   // "ContainerCreating", "ImagePullBackOff", "Unschedulable", …
+  std::string imex_state;  // what its daemon says of nvidia-imex ("INITIALIZING"); "" = nothing
   std::optional<std::string> clique;  // its label; nullopt: its daemon has not set it yet
 };
 DaemonPod daemon_pod(const k8s::Object& pod);

@@ -87,6 +87,18 @@ TEST_CASE("the pods are looked at when the entry says Ready", "[plugin][verdict]
   CHECK(std::holds_alternative<Closed>(judge(sight(member(false), {}))));
 }
 
+TEST_CASE("a closed gate says what the daemon says of nvidia-imex", "[plugin][verdict]") {
+  k8s::Object object(Json{{"metadata",
+                           {{"namespace", "nvdra"},
+                            {"name", "daemon-a"},
+                            {"annotations", {{imex_state_annotation, "INITIALIZING"}}}}},
+                          {"status", {{"podIP", "10.0.0.1"}, {"phase", "Running"}}}});
+  const DaemonPod pod = daemon_pod(object);
+  CHECK_THAT(text(sight(member(false), Pods({pod}))),
+             Catch::Contains("is NotReady in ComputeDomainClique nvdra/c (INITIALIZING): check "));
+  CHECK_THAT(text(sight({}, Pods({pod}))), Catch::Contains("yet (INITIALIZING): check "));
+}
+
 TEST_CASE("a closed gate names domain, node, clique and what was seen", "[plugin][verdict]") {
   CHECK_THAT(text(sight({}, {})),
              Catch::Contains("ComputeDomain default/d") && Catch::Contains("node node-a") &&
