@@ -43,6 +43,7 @@
 #include "roles/kubelet_plugin/turns.hpp"
 
 #include <map>
+#include <set>
 
 namespace nvdra::roles::kubelet_plugin {
 
@@ -140,6 +141,7 @@ private:
   Turns turns_;
   std::map<ClaimUid, std::uint64_t> unprepares_;  // while calls are running
   std::map<ClaimUid, int> running_;
+  std::set<ClaimUid> leaving_;  // their unprepare has begun, and not succeeded yet
 };
 
 }  // namespace nvdra::roles::kubelet_plugin

@@ -14,6 +14,7 @@ Driver::Driver(DriverParts parts, DriverConfig config)
 
 Async<Result<dra::Prepared>> Driver::prepare(dra::ClaimRef claim, dra::Deadline deadline) {
   Metrics::Running running = parts_.metrics.begin(Metrics::Operation::prepare);
+  leaving_.erase(claim.uid);
   Result<dra::Prepared> prepared = co_await hold(claim, deadline);
   if (!prepared) {
     parts_.metrics.prepare_failed();

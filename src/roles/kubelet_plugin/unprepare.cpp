@@ -55,6 +55,7 @@ Async<void> Driver::keep_node() {
   Result<DomainUid> holder = co_await parts_.label->holder();
   if (!holder || !holder->empty()) co_return;
   for (const auto& [uid, domain] : channels_in_use(parts_.checkpoint.current())) {
+    if (leaving_.contains(uid)) continue;
     k8s::ObjectPtr known = parts_.domains.cached(domain.value);
     if (!known || known->deleting()) continue;
     // The cache may lag behind a deletion, which takes the label off for good.
@@ -62,7 +63,8 @@ Async<void> Driver::keep_node() {
     if (!found || found->uid() != domain.value || found->deleting()) continue;
     // An unprepare of the claim takes the label off before the entry.
     Turns::Turn turn = co_await turns_.take(uid);
-    if (!channels_in_use(parts_.checkpoint.current()).contains(uid)) continue;
+    bool in_use = channels_in_use(parts_.checkpoint.current()).contains(uid);
+    if (!in_use || leaving_.contains(uid)) continue;
     Result<NodeLabel::Put> put = co_await parts_.label->put(domain);
     if (put && put->changed)
       LOG_WARNING("The node label was gone while pods use the domain, it is there again",
@@ -85,6 +87,7 @@ Async<Result<void>> Driver::undo(dra::ClaimRef claim, Instant until) {
     co_return ok();
   }
   if (entry && what != Undo::nothing) {
+    leaving_.insert(claim.uid);
     DomainUid domain = channel_domain(*entry);
     Result<void> released = co_await release_node(claim.uid, std::move(domain), until);
     if (!released) co_return std::move(released).failure();
@@ -114,6 +117,7 @@ Async<Result<void>> Driver::undo(dra::ClaimRef claim, Instant until) {
     return ok();
   });
   if (!written) co_return std::move(written).failure();
+  leaving_.erase(claim.uid);
   if (what == Undo::started) {
     LOG_INFO(6, log::Plain{fmt::format("Marked claim PrepareAborted in checkpoint: {}/{}:{}",
                                        claim.space, claim.name, claim.uid.value)});

@@ -82,6 +82,19 @@ TEST_CASE("a node label that somebody takes off under a workload is put back",
     node.keep_node();
     CHECK(node.node_label() == other_domain);
   }
+  SECTION("not for a claim that is being unprepared in vain, until it is prepared again") {
+    {
+      Result<Fd> held = try_lock_file(node.directory.get(), dra::CheckpointStore::lock_name);
+      REQUIRE(held);
+      REQUIRE_FALSE(node.unprepare("a"));
+    }
+    REQUIRE(node.entry("a"));
+    node.keep_node();
+    CHECK(node.node_label().empty());
+    REQUIRE(node.prepare("a"));
+    node.keep_node();
+    CHECK(node.node_label() == domain_uid);
+  }
   SECTION("not for claims that have ended") {
     REQUIRE(node.unprepare("a"));
     node.keep_node();
