@@ -60,7 +60,7 @@ void give_back_code() {
 }
 
 Async<Result<void>> stay_small(Time& time) {
-  for (Duration pause = 30s;; pause = 10min) {
+  for (Duration pause = 30s;; pause = 1min) {
     co_await time.sleep(pause);
     ::malloc_trim(0);
     give_back_code();

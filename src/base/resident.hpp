@@ -26,8 +26,8 @@ std::vector<CodeRange> clean_file_mappings(std::string_view smaps);
 // idle for most of its life, once its start is over.
 void give_back_code();
 
-// Gives back code and freed memory of the start after half a minute, and again every ten minutes.
-// Until cancelled.
+// Gives back code and freed memory after half a minute, and then every minute: some milliseconds
+// each. Until cancelled.
 Async<Result<void>> stay_small(Time& time);
 
 }  // namespace nvdra

@@ -1,10 +1,11 @@
 """Figures on a real API server. They are printed; a test fails only when a figure is far off."""
 
+import contextlib
 import json
 import sys
 from pathlib import Path
 
-from commands import check, wait
+from commands import Failed, check, wait
 from harness import HERE, test
 from installations import HOST_MANAGED
 from objects import compute_domain
@@ -38,10 +39,14 @@ def many(world, method, file):
 
 
 @test
-def controller_and_plugin_are_small(world):
-    sizes = {}
+def controller_and_plugin_are_small_when_they_have_been_idle_for_a_minute(world):
+    notes = []
     for component, wanted in (("controller", 12), ("kubelet-plugin", 16)):
-        sizes[f"{component} ({wanted} MB wanted)"] = max(
-            resident(pod["status"]["containerStatuses"][0]["containerID"]) for pod in world.pods_of(component))
-    check(all(0 < size < 100 for size in sizes.values()), f"resident memory in MB: {sizes}")
-    return ", ".join(f"{name}: {size:.1f} MB resident" for name, size in sizes.items())
+        # They give memory back once a minute; builds for development may need more.
+        def size(pods=world.pods_of(component)):
+            return max(resident(pod["status"]["containerStatuses"][0]["containerID"]) for pod in pods)
+        with contextlib.suppress(Failed):
+            wait(f"{component} small", lambda: size() <= wanted, 75)  # noqa: B023
+        check(0 < size() < 100, f"{component}: {size()} MB")
+        notes.append(f"{component}: {size():.1f} MB resident ({wanted} MB wanted)")
+    return ", ".join(notes)

@@ -14,12 +14,11 @@ from harness import HERE, NAMESPACE, test
 from host_figures import many
 from installations import DEFAULT
 from objects import compute_domain, uid_of, workload
-from processes import main_process
+from processes import main_process, resident
 
 INSTALLATION = DEFAULT
 BOTH = ("node-1", "node-2")
 ROUNDS = 10
-MANY = 100
 
 
 def stopwatch(world, *objects):
@@ -64,21 +63,34 @@ def both_workloads_of_a_two_node_domain_start_quickly(world):
 
 @test
 def one_hundred_domains_form_and_go(world):
+    return form_and_go(world, 100, 4, 6)
+
+
+@test
+def five_hundred_domains_form_and_go(world):
+    return form_and_go(world, 500, 20, 30)
+
+
+def form_and_go(world, count, formed_wanted, gone_wanted):
+    """Makes and deletes so many domains; returns how long it took, with how many requests, and the memory between."""
     file = world.folder / "domains.json"
-    file.write_text(json.dumps([compute_domain(f"many-{i}", f"many-{i}-channel") for i in range(MANY)]))
+    file.write_text(json.dumps([compute_domain(f"many-{i}", f"many-{i}-channel") for i in range(count)]))
     with Audit(world) as audit:
         sent, formed = many(world, "create", file)
-        check(len(world.list("resourceclaimtemplates", "default", "-A")) == 2 * MANY, "there are not as many templates")
-        check(len(world.list("daemonsets", NAMESPACE, "-l", LABEL)) == MANY, "there are not as many DaemonSets")
+        check(len(world.list("resourceclaimtemplates", "default", "-A")) == 2 * count, "there are not as many templates")
+        check(len(world.list("daemonsets", NAMESPACE, "-l", LABEL)) == count, "there are not as many DaemonSets")
         forming = len(audit.requests())
+    (controller,) = world.pods_of("controller")
+    size = resident(controller["status"]["containerStatuses"][0]["containerID"])
     with Audit(world) as audit:
         unsent, gone_after = many(world, "delete", file)
         wait("nothing left", lambda: not world.list("daemonsets", NAMESPACE, "-l", LABEL)
              and not world.list("resourceclaimtemplates", "default", "-A"), 20)
         going = len(audit.requests())
-    check(formed <= 40 and gone_after <= 40, f"formed after {formed} s, gone after {gone_after} s")
-    return (f"all Ready after {formed} s (wanted: 4 s; the requests took {sent} s), all gone after {gone_after} s "
-            f"(wanted: 6 s; the requests took {unsent} s); {forming / MANY:.1f} and {going / MANY:.1f} requests for each")
+    check(formed <= 10 * formed_wanted and gone_after <= 10 * gone_wanted, f"formed after {formed} s, gone after {gone_after} s")
+    return (f"{count} domains Ready after {formed} s (wanted: {formed_wanted} s; the requests took {sent} s), all gone after "
+            f"{gone_after} s (wanted: {gone_wanted} s; the requests took {unsent} s); {forming / count:.1f} and "
+            f"{going / count:.1f} requests for each; controller with them: {size:.1f} MB resident")
 
 
 @test
