@@ -175,6 +175,7 @@ Async<Result<void>> HttpEndpoint::Server::accept(TaskGroup* tasks) {
   for (;;) {
     auto [failed, socket] = co_await acceptor_.async_accept(asio::as_tuple(asio::use_awaitable));
     if (failed == asio::error::connection_aborted) continue;
+    if (failed == asio::error::operation_aborted) throw boost::system::system_error(failed);
     if (failed) {  // most likely too many descriptors
       LOG_WARNING("Cannot accept a connection, retrying", {{"err", failed.message()}});
       co_await time_.sleep(1s);

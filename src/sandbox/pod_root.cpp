@@ -199,8 +199,8 @@ Result<void> become_root_of_namespace() {
   const gid_t group = ::getegid();
   if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
     return refuse(fmt::format(
-        "this machine does not let an ordinary user make a user namespace ({}): run as root, or "
-        "allow it (sysctl kernel.unprivileged_userns_clone=1, "
+        "this machine does not let an ordinary user make a user namespace ({}; in a chroot "
+        "nobody may): run as root, or allow it (sysctl kernel.unprivileged_userns_clone=1, "
         "kernel.apparmor_restrict_unprivileged_userns=0, user.max_user_namespaces)",
         boost::system::error_code(errno, boost::system::system_category()).message()));
   const bool mapped = write_text("/proc/self/setgroups", "deny") &&

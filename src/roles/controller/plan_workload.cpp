@@ -10,12 +10,12 @@ std::string conflict_message(const Domain& domain, const Observed& observed) {
   std::string place = domain.key.space + "/" + domain.template_name;
   if (!observed.occupant_owner.empty())
     return fmt::format(
-        "ResourceClaimTemplate {} belongs to ComputeDomain {}: choose another "
-        "spec.channel.resourceClaimTemplate.name, or delete that ComputeDomain",
+        "ResourceClaimTemplate {} belongs to ComputeDomain {}: delete that one, or create this "
+        "one again with another spec.channel.resourceClaimTemplate.name",
         place, observed.occupant_owner);
   return fmt::format(
-      "ResourceClaimTemplate {} exists and was not created for this ComputeDomain: delete or "
-      "rename it, or choose another spec.channel.resourceClaimTemplate.name",
+      "ResourceClaimTemplate {} exists and was not created for this ComputeDomain: delete it, or "
+      "create the ComputeDomain again with another spec.channel.resourceClaimTemplate.name",
       place);
 }
 
