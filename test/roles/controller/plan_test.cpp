@@ -72,7 +72,8 @@ TEST_CASE("a template of somebody else is never touched, and the conflict is nam
   const Finding& ready = finding(plan, "Ready");
   CHECK(ready.reason == "TemplateNameTaken");
   CHECK(ready.warning);
-  CHECK_THAT(ready.message, Catch::Contains(place) && Catch::Contains("delete or rename"));
+  CHECK_THAT(ready.message, Catch::Contains(place) &&
+                                Catch::Contains("delete it, or create the ComputeDomain again"));
 }
 
 TEST_CASE("two domains that name one template: the second is told who has it",
