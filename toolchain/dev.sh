@@ -71,6 +71,10 @@ cmd_demo() { # [driver-managed|host-managed]: build, then the guide's walk in th
 
 cmd_test() { # [--suite unit|loopback|sandbox|privileged]: build and run the tests
   compile
+  if [ -z "${KUBEBUILDER_ASSETS:-}" ] && ! command -v kubectl >/dev/null; then
+    say "kubectl, for one of the tests"
+    python3 test/cluster/build.py --only kubectl >/dev/null || say "no kubectl: that test will be skipped"
+  fi
   say "running the tests"
   python3 toolchain/run_tests.py "$build" --out "$build/test-count.txt" "$@"
 }

@@ -64,6 +64,10 @@ def one(test, build, count):
             report = xml.parse(report_file).getroot() if is_catch(command) else None
         except (OSError, xml.ParseError):
             report, status = None, status or -1
+    if status == 77:  # Meson's exit status of a test that cannot run
+        status = 0
+        output = "\n".join(line.replace("skipped:", "SKIPPED:", 1) if line.startswith("skipped:") else line
+                           for line in output.splitlines()) or "SKIPPED: no reason was given"
     skips = [line for line in output.splitlines() if line.startswith("SKIPPED:")]
     if report is not None:
         skips += [line for text in report.iter("system-out") for line in (text.text or "").splitlines()

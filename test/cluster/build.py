@@ -7,7 +7,7 @@ ${XDG_CACHE_HOME:-~/.cache}/nvdra/<what>/<version>/, one folder per version. The
 also holds etcd, so it can be used as KUBEBUILDER_ASSETS. A folder appears complete or not at all, and
 is built anew when the module's files have changed. Several builds at once wait for one another.
 
-    python3 test/cluster/build.py [--kubernetes VERSION] [--only kubernetes|containerd|helm]
+    python3 test/cluster/build.py [--kubernetes VERSION] [--only kubernetes|containerd|helm|kubectl]
 
 prints the folders, one per line, on standard output and what it does on standard error.
 """
@@ -96,13 +96,23 @@ def ensure_kubernetes(version):
     if version not in kubernetes_versions():
         raise BuildError(f"Kubernetes {version} has no folder in test/cluster/modules; "
                          f"there are {', '.join(kubernetes_versions())}")
-    major, minor, _ = version.split(".")
-    server = Part(f"kubernetes-{version}",
-                  [KUBERNETES + name for name in ("kube-apiserver", "kube-controller-manager",
-                                                  "kube-scheduler", "kubelet", "kubectl")],
-                  [(VERSION_PACKAGE + "gitVersion", "v" + version), (VERSION_PACKAGE + "gitMajor", major),
-                   (VERSION_PACKAGE + "gitMinor", minor)])
+    server = _kubernetes_part(version, "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl")
     return _folder("kubernetes", version, [server, Part("etcd", ["."])])
+
+
+def ensure_kubectl(version):
+    """A folder with kubectl: that of the whole Kubernetes if it is there, else one of its own."""
+    whole = cache_folder() / "kubernetes" / version
+    if (whole / "kubectl").exists():
+        return whole
+    return _folder("kubectl", version, [_kubernetes_part(version, "kubectl")])
+
+
+def _kubernetes_part(version, *names):
+    major, minor, _ = version.split(".")
+    return Part(f"kubernetes-{version}", [KUBERNETES + name for name in names],
+                [(VERSION_PACKAGE + "gitVersion", "v" + version), (VERSION_PACKAGE + "gitMajor", major),
+                 (VERSION_PACKAGE + "gitMinor", minor)])
 
 
 def ensure_containerd():
@@ -174,13 +184,13 @@ def main():
     parser = argparse.ArgumentParser(description="Builds the Kubernetes that the tests run.")
     parser.add_argument("--kubernetes", default=DEFAULT_KUBERNETES, metavar="VERSION",
                         help=f"one of {', '.join(kubernetes_versions())} (default {DEFAULT_KUBERNETES})")
-    parser.add_argument("--only", choices=["kubernetes", "containerd", "helm"], help="only this part")
+    parser.add_argument("--only", choices=["kubernetes", "containerd", "helm", "kubectl"], help="only this part")
     options = parser.parse_args()
     builders = {"kubernetes": lambda: ensure_kubernetes(options.kubernetes),
-                "containerd": ensure_containerd, "helm": ensure_helm}
+                "containerd": ensure_containerd, "helm": ensure_helm, "kubectl": lambda: ensure_kubectl(options.kubernetes)}
     try:
         for name, builder in builders.items():
-            if options.only in (None, name):
+            if options.only == name or (options.only is None and name != "kubectl"):
                 print(builder())
     except (BuildError, toolchain.ToolchainError) as error:
         sys.exit(f"build.py: {error}")

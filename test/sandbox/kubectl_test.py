@@ -1,8 +1,8 @@
 """An ordinary kubectl works with nvdra-sandbox api.
 
 usage: kubectl_test.py NVDRA_SANDBOX CRD_FOLDER
-kubectl is taken from $KUBEBUILDER_ASSETS, the tool cache of ./dev, or PATH; without one the test is
-skipped.
+kubectl is taken from $KUBEBUILDER_ASSETS, the tool cache of ./dev (`./dev test` builds one), or PATH;
+without one the test is skipped.
 """
 
 import json
@@ -51,7 +51,8 @@ metadata:
 def find_kubectl():
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"))
     folders = [os.environ.get("KUBEBUILDER_ASSETS", "")]
-    folders += sorted(map(str, (cache / "nvdra" / "kubernetes").glob("[0-9]*")))
+    for what in ("kubernetes", "kubectl"):
+        folders += sorted(map(str, (cache / "nvdra" / what).glob("[0-9]*")))
     for folder in folders:
         if folder and os.access(os.path.join(folder, "kubectl"), os.X_OK):
             return os.path.join(folder, "kubectl")
