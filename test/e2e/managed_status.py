@@ -83,7 +83,7 @@ def a_domain_for_more_nodes_than_there_are_says_what_is_missing_and_starts_workl
 @test
 def numNodes_are_honoured_in_both_directions(world):
     domain = create(world, nodes=2)
-    check(status_of(world, "domain") == "NotReady", "the domain is Ready without its two nodes")
+    wait_status(world, "domain", "NotReady")
     world.apply(*(workload(f"work-{n}", "domain-channel", node=f"node-{n}") for n in (1, 2)))
     for n in (1, 2):
         world.wait_pod_ready(f"work-{n}")
