@@ -159,7 +159,8 @@ cmd_e2e() { # [--kubernetes VERSION] [-k PATTERN]: the guide on a real Kubernete
   compile src/nvdra src/sandbox/nvdra-sandbox test/integration/client_integration_test
   local log status=0
   log="$(mktemp)"
-  as_root env XDG_CACHE_HOME="${cache%/nvdra}" python3 test/e2e/run.py --kubernetes "$version" --build "$build" "${arguments[@]}" | tee "$log" || status=1
+  as_root env XDG_CACHE_HOME="${cache%/nvdra}" NVDRA_E2E_ATTEMPTS="${NVDRA_E2E_ATTEMPTS:-1}" \
+    python3 test/e2e/run.py --kubernetes "$version" --build "$build" "${arguments[@]}" | tee "$log" || status=1
   if [ ${#arguments[@]} -eq 0 ]; then
     say "the client and the chart against a real API server"
     on_api_server "$version" python3 toolchain/run_tests.py "$build" --suite integration | tee -a "$log" || status=1

@@ -9,6 +9,7 @@ the last line is `N passed, N failed, N skipped`; exit status 1 when a test fail
 
 import argparse
 import importlib
+import os
 import re
 import signal
 import subprocess
@@ -46,6 +47,8 @@ def main():
     parser.add_argument("--kubernetes", default=build.DEFAULT_KUBERNETES, metavar="VERSION")
     parser.add_argument("-k", dest="pattern", default="", help="only tests whose name matches this regular expression")
     parser.add_argument("--dir", help="keep logs and data there (default: a temporary folder)")
+    parser.add_argument("--attempts", type=int, default=int(os.environ.get("NVDRA_E2E_ATTEMPTS", "1")), metavar="N",
+                        help="run failed tests again, N times in all (default: NVDRA_E2E_ATTEMPTS, or 1)")
     parser.add_argument("--list", action="store_true", help="list the tests and run none")
     options = parser.parse_args()
     for module in MODULES:
@@ -68,7 +71,8 @@ def main():
         with tempfile.TemporaryDirectory(prefix="nvdra-image-") as temporary:
             image = write_image(temporary, folder / "src/nvdra")
             with harness.World(folder, options.kubernetes, image, options.dir) as world:
-                passed, failed = runner.run(world, chosen)
+                failures = runner.run_again(world, runner.run(world, chosen), options.attempts)
+                passed, failed = len(chosen) - len(failures), len(failures)
     except KeyboardInterrupt:
         sys.exit(130)
     except (*harness.TROUBLE, *cluster.ERRORS) as error:

@@ -6,13 +6,14 @@ import cleaning
 from commands import Failed
 from harness import NAMESPACE, TROUBLE, installation_of
 
+MOST_AGAIN = 5
 COMPONENTS = ("nvdra-component=controller", "nvdra-component=kubelet-plugin", cleaning.DOMAIN_LABEL)
 
 
 def run(world, chosen):
-    """Runs tests; returns how many passed and failed."""
-    passed = failed = 0
-    for function in chosen:
+    """Runs tests; returns those that failed. What was not run after nvdra could not be repaired has failed too."""
+    failed = []
+    for number, function in enumerate(chosen):
         name = function.__name__.replace("_", " ")
         started, clock = time.time(), time.monotonic()
         trouble = None
@@ -34,11 +35,27 @@ def run(world, chosen):
                 explain(world, started)
             trouble = trouble or error
             print(f"    cleaning up: {_words(error)}", flush=True)
-        passed, failed = (passed, failed + 1) if trouble else (passed + 1, failed)
+        if trouble:
+            failed.append(function)
         print(f"{'FAILED' if trouble else 'ok    '} {name} ({seconds:.1f} s){': ' + note if note else ''}", flush=True)
         if trouble and not _repair_installation(world):
+            return failed + list(chosen[number + 1:])
+    return failed
+
+
+def run_again(world, failed, attempts):
+    """Runs failed tests up to so often again; returns those that never passed. Names the others as unsteady."""
+    for attempt in range(2, attempts + 1):
+        # Many failures are no accident.
+        if not failed or len(failed) > MOST_AGAIN:
             break
-    return passed, failed
+        print(f"attempt {attempt} of {len(failed)} failed tests", flush=True)
+        still = run(world, failed)
+        for function in failed:
+            if function not in still:
+                print(f"UNSTEADY {function.__name__.replace('_', ' ')}: passed at attempt {attempt} only", flush=True)
+        failed = still
+    return failed
 
 
 def _words(error):
