@@ -14,11 +14,11 @@ from objects import json_patch, name_of
 
 DOMAIN_LABEL = "resource.nvidia.com/computeDomain"
 SECONDS = 40
-# What tests make; templates and claims follow their owners, but some tests make their own.
-FIRST = "pods,jobs.batch,computedomains"
-SECOND = "pods,jobs.batch,computedomains,resourceclaimtemplates.resource.k8s.io,resourceclaims.resource.k8s.io"
+# What tests make. Templates and claims follow their owners, but some tests make their own.
+FIRST = ("jobs", "pods", "computedomains")
+SECOND = ("resourceclaimtemplates", "resourceclaims")
 # What belongs to domains, wherever it is.
-OWNED = "daemonsets.apps,resourceclaimtemplates.resource.k8s.io,computedomaincliques.resource.nvidia.com,computedomains"
+OWNED = ("daemonsets", "resourceclaimtemplates", "computedomaincliques", "nodes")
 
 
 def clean(world):
@@ -52,9 +52,17 @@ def _repair(world):
 
 def _delete_made(world):
     for namespace in ("default", "other"):
-        if world.kubectl("get", SECOND, "-n", namespace, "-o", "name", "--ignore-not-found").split():
-            world.try_kubectl("delete", FIRST, "--all", "-n", namespace, f"--timeout={SECONDS}s", "--grace-period=1")
-            world.try_kubectl("delete", SECOND, "--all", "-n", namespace, "--timeout=20s")
+        made = [kind for kind in FIRST if world.list(kind, namespace)]
+        if made:
+            world.try_kubectl("delete", ",".join(made), "--all", "-n", namespace, f"--timeout={SECONDS}s", "--grace-period=1")
+        for kind in SECOND:
+            if left := [name_of(o) for o in world.list(kind, namespace) if _is_users(o)]:
+                world.try_kubectl("delete", kind, *left, "-n", namespace, "--timeout=20s")
+
+
+def _is_users(obj):
+    """Whether a test made the object itself: nobody else will delete it."""
+    return not obj["metadata"].get("ownerReferences") and DOMAIN_LABEL not in obj["metadata"].get("labels", {})
 
 
 def _nothing_left(world):
@@ -66,11 +74,10 @@ def _nothing_left(world):
 
 def leftovers(world):
     """Everything of a domain that is in the cluster or on a node, in words."""
-    found = json.loads(world.kubectl("get", OWNED + ",nodes", "-A", "-o", "json", "-l", DOMAIN_LABEL))["items"]
-    found += world.list("computedomains", "default", "-A")
+    found = [o for kind in OWNED for o in world.list(kind, None, DOMAIN_LABEL)] + world.list("computedomains", None)
     left = [f"{o['kind']} {o['metadata'].get('namespace', '')}/{name_of(o)}" for o in found]
-    left += [f"Pod {name_of(p)}" for p in world.list("pods", NAMESPACE, "-l", DOMAIN_LABEL)]
-    left += [f"ResourceClaim {c['metadata']['namespace']}/{name_of(c)}" for c in world.list("resourceclaims", "default", "-A")]
+    left += [f"Pod {name_of(p)}" for p in world.list("pods", NAMESPACE, DOMAIN_LABEL)]
+    left += [f"ResourceClaim {c['metadata']['namespace']}/{name_of(c)}" for c in world.list("resourceclaims", None)]
     for node in world.cluster.nodes:
         left += [f"{node.name}:{file.name}" for file in node.path("/run/cdi").glob("*claim*")]
         left += [f"{node.name}: checkpoint entry {entry}" for entry in checkpoint_entries(node)]
@@ -88,9 +95,9 @@ def checkpoint_entries(node):
 
 
 def _force(world):
-    for item in json.loads(world.kubectl("get", OWNED, "-A", "-o", "json"))["items"]:
-        if item["kind"] == "DaemonSet" and DOMAIN_LABEL not in item["metadata"].get("labels", {}):
-            continue
+    kinds = [kind for kind in OWNED if kind != "nodes"]
+    found = [o for kind in kinds for o in world.list(kind, None, DOMAIN_LABEL)] + world.list("computedomains", None)
+    for item in found:
         kind, place = item["kind"], ("-n", item["metadata"]["namespace"])
         world.try_kubectl("delete", kind, name_of(item), *place, "--wait=false")
         world.try_kubectl("patch", kind, name_of(item), *place, "--type=json", "-p",

@@ -1,6 +1,6 @@
 """Asking a cluster, waiting for it, and failing with what was seen.
 
-Contract: `Commands(cluster, folder)` runs kubectl as administrator and gives objects as dictionaries.
+Contract: `Commands(cluster, folder)` runs kubectl as administrator; get() and list() give objects as dictionaries.
 `wait()` waits for a condition and says what it saw last.
 """
 
@@ -9,11 +9,15 @@ import json
 import subprocess
 import time
 
+from api import Reader, ReadError
 from objects import name_of
 
 
 class Failed(Exception):
     """What was expected and what was seen."""
+
+
+NOT_YET = (Failed, ReadError, KeyError, IndexError, TypeError)
 
 
 def check(holds, text):
@@ -36,7 +40,7 @@ def wait(what, condition, seconds, pause=0.1):
             if value := condition():
                 return value
             seen = ""
-        except (Failed, KeyError, IndexError, TypeError) as error:
+        except NOT_YET as error:
             seen = f"; the last answer was: {error!r}"
         if time.monotonic() > deadline:
             raise Failed(f"{what}: not within {seconds} s{seen}")
@@ -57,6 +61,7 @@ class Commands:
     def __init__(self, cluster, folder):
         self.cluster = cluster
         self.folder = folder
+        self.reader = Reader(cluster, folder)
 
     def try_kubectl(self, *arguments, text=None):
         """kubectl's status and everything it printed."""
@@ -76,15 +81,11 @@ class Commands:
 
     def get(self, kind, name, namespace="default"):
         """The object, or None when there is none."""
-        status, text = self.try_kubectl("get", kind, name, "-n", namespace, "-o", "json")
-        if status and "NotFound" in text:
-            return None
-        check(status == 0, text)
-        return json.loads(text)
+        return self.reader.get(kind, name, namespace)
 
-    def list(self, kind, namespace="default", *more):
-        """The objects of a kind."""
-        return json.loads(self.kubectl("get", kind, "-n", namespace, "-o", "json", *more))["items"]
+    def list(self, kind, namespace="default", labels="", fields=""):
+        """The objects of a kind; `namespace` None means all of them."""
+        return self.reader.list(kind, namespace, labels, fields)
 
     def delete(self, *arguments, seconds=30):
         """kubectl delete, which must end in time."""

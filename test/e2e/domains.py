@@ -28,7 +28,7 @@ def daemon_set(world, domain):
 
 def daemons(world, domain):
     """The domain's daemon pods that are not being deleted, by node."""
-    pods = world.list("pods", NAMESPACE, "-l", f"{LABEL}={uid_of(domain)}")
+    pods = world.list("pods", NAMESPACE, f"{LABEL}={uid_of(domain)}")
     return {p["spec"].get("nodeName"): p for p in pods if "deletionTimestamp" not in p["metadata"]}
 
 
@@ -94,7 +94,7 @@ def wait_event(world, name, *parts, seconds=20, namespace="default"):
     """Returns the text of an Event on the object of that name that says all these parts."""
     def seen():
         texts = [f"{e['reason']}: {e['message']}" for e in world.list(
-            "events", namespace, f"--field-selector=involvedObject.name={name}")]
+            "events", namespace, fields=f"involvedObject.name={name}")]
         found = [t for t in texts if all(part.lower() in t.lower() for part in parts)]
         if not found:
             raise Failed(str(texts))
@@ -137,6 +137,7 @@ def create(world, name="domain", nodes=0, mode=None):
     if not nodes:
         return world.wait_domain_ready(name)
     wait("the workload template", lambda: world.get("resourceclaimtemplate", f"{name}-channel"), 10)
+    wait("a status", lambda: status_of(world, name), 10)
     return world.get("computedomain", name)
 
 
@@ -183,4 +184,5 @@ def undisturbed(world, *pods):
     yield
     for pod in pods:
         check(container_of(world, pod) == before[pod], f"the container of {pod} was restarted")
-        check(world.has_channel(pod), f"{pod} has lost its channel")
+        # Looking takes a kubelet that has found its container runtime again.
+        wait(f"the channel in {pod}", lambda p=pod: world.has_channel(p), 20)

@@ -21,6 +21,7 @@ sys.path.insert(0, str(HERE.parent / "cluster"))
 import driver_files  # noqa: E402
 import gpu_node  # noqa: E402
 from cluster import Cluster  # noqa: E402
+from api import ReadError  # noqa: E402
 from commands import Commands, Failed, check, wait  # noqa: E402
 from objects import (CLIQUE_LABEL, compute_domain, is_ready, name_of, uid_of, workload)  # noqa: E402
 from process import ProcessError  # noqa: E402
@@ -39,7 +40,7 @@ AUDIT_POLICY = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages":
     {"level": "Metadata", "userGroups": [f"system:serviceaccounts:{NAMESPACE}"]}, {"level": "None"}]}
 
 
-TROUBLE = (Failed, ProcessError, KeyError, IndexError, ValueError, OSError, subprocess.SubprocessError)
+TROUBLE = (Failed, ReadError, ProcessError, KeyError, IndexError, ValueError, OSError, subprocess.SubprocessError)
 
 
 def test(function):
@@ -97,6 +98,7 @@ class World(Commands):
 
     def down(self):
         """Ends everything."""
+        self.reader.close()
         self.cluster.down()
         if self._own:
             shutil.rmtree(self._own, ignore_errors=True)
@@ -129,7 +131,7 @@ class World(Commands):
         check(done.returncode == 0, f"helm uninstall: {done.stderr.strip()}")
         self.installation = None
         self.kubectl("label", "nodes", "--all", f"{CLIQUE_LABEL}-")
-        wait("the end of nvdra's pods", lambda: not self.list("pods", NAMESPACE, "-l", "nvdra-component"), 60)
+        wait("the end of nvdra's pods", lambda: not self.list("pods", NAMESPACE, "nvdra-component"), 60)
 
     def try_helm(self, action, *arguments, values=None):
         """helm's status and everything it printed."""
@@ -156,7 +158,7 @@ class World(Commands):
 
     def pods_of(self, component):
         """nvdra's pods of a component that are not being deleted."""
-        found = self.list("pods", NAMESPACE, "-l", f"nvdra-component={component}")
+        found = self.list("pods", NAMESPACE, f"nvdra-component={component}")
         return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
     def plugin(self, node):
@@ -186,7 +188,7 @@ class World(Commands):
 
     def _is_labelled(self):
         """GPU Feature Discovery labels a node again and again; here, whenever the tests look."""
-        if len(self.list("nodes", "default", "-l", CLIQUE_LABEL)) == 2:
+        if len(self.list("nodes", "default", CLIQUE_LABEL)) == 2:
             return True
         if not self.installation.own_clique_label:
             self.kubectl("label", "nodes", "--all", "--overwrite",
@@ -231,7 +233,7 @@ class World(Commands):
         """The message of the pod's FailedPrepareDynamicResources event that has the part."""
         def found():
             texts = [e["message"] for e in self.list(
-                "events", namespace, f"--field-selector=reason=FailedPrepareDynamicResources,involvedObject.name={pod}")]
+                "events", namespace, fields=f"reason=FailedPrepareDynamicResources,involvedObject.name={pod}")]
             if not any(part in text for text in texts):
                 raise Failed(str(texts))
             return next(text for text in texts if part in text)

@@ -107,7 +107,7 @@ def a_workload_can_be_deleted_while_no_plugin_runs_and_is_unprepared_later(world
     world.kubectl("patch", "-n", NAMESPACE, daemons, "--type=merge", "-p",
                   '{"spec":{"template":{"spec":{"nodeSelector":{"nvdra-test":"none"}}}}}')
     try:
-        wait("no plugin", lambda: not world.list("pods", NAMESPACE, "-l", "nvdra-component=kubelet-plugin"), 40)
+        wait("no plugin", lambda: not world.list("pods", NAMESPACE, "nvdra-component=kubelet-plugin"), 40)
         world.kubectl("delete", "pod", "work", "--wait=false")
     finally:
         world.kubectl("patch", "-n", NAMESPACE, daemons, "--type=json", "-p",
@@ -193,7 +193,7 @@ def a_corrupt_checkpoint_is_set_aside_and_the_workload_can_be_deleted(world):
     checkpoint.write_text(checkpoint.read_text()[:-40])
     world.restart_plugin(node)
     wait("the Event CheckpointCorrupted", lambda: world.list(
-        "events", "default", f"--field-selector=reason=CheckpointCorrupted,involvedObject.name={node}"), 20)
+        "events", "default", fields=f"reason=CheckpointCorrupted,involvedObject.name={node}"), 20)
     check(list(checkpoint.parent.glob("checkpoint.json.corrupt-*")), "the corrupt file was not kept")
     check(container_of(world) == before and world.has_channel("work"), "the workload was disturbed")
     world.delete("pod", "work", seconds=20)

@@ -91,7 +91,7 @@ def a_template_name_taken_by_a_user_is_shown_and_heals(world):
     found = wait_reason(world, "unlucky", "TemplateNameTaken")
     check_in("ResourceClaimTemplate default/taken exists", found["message"])
     wait("the Event TemplateNameTaken", lambda: world.list(
-        "events", "default", "--field-selector=reason=TemplateNameTaken,involvedObject.name=unlucky"), 10)
+        "events", "default", fields="reason=TemplateNameTaken,involvedObject.name=unlucky"), 10)
     check(uid_of(world.get("resourceclaimtemplate", "taken")) == before, "the user's template was replaced")
     world.delete("resourceclaimtemplate", "taken")
     world.wait_domain_ready("unlucky")

@@ -55,7 +55,7 @@ def both_workloads_of_a_two_node_domain_start_quickly(world):
         taken.append(max(stopwatch(world, compute_domain(f"domain-{i}", f"domain-{i}-channel"), *pods).values()))
         world.delete("pods", "--all", "--grace-period=1")
         gone(world, f"domain-{i}")
-        wait("no daemon", lambda: not world.list("pods", NAMESPACE, "-l", LABEL), 40)
+        wait("no daemon", lambda: not world.list("pods", NAMESPACE, LABEL), 40)
     median = statistics.median(taken)
     check(median <= 15, f"{median:.1f} s")
     return f"domain created to both Ready: median {median:.2f} s of 3 (wanted 3 s)"
@@ -77,15 +77,15 @@ def form_and_go(world, count, formed_wanted, gone_wanted):
     file.write_text(json.dumps([compute_domain(f"many-{i}", f"many-{i}-channel") for i in range(count)]))
     with Audit(world) as audit:
         sent, formed = many(world, "create", file)
-        check(len(world.list("resourceclaimtemplates", "default", "-A")) == 2 * count, "there are not as many templates")
-        check(len(world.list("daemonsets", NAMESPACE, "-l", LABEL)) == count, "there are not as many DaemonSets")
+        check(len(world.list("resourceclaimtemplates", None)) == 2 * count, "there are not as many templates")
+        check(len(world.list("daemonsets", NAMESPACE, LABEL)) == count, "there are not as many DaemonSets")
         forming = len(audit.requests())
     (controller,) = world.pods_of("controller")
     size = resident(controller["status"]["containerStatuses"][0]["containerID"])
     with Audit(world) as audit:
         unsent, gone_after = many(world, "delete", file)
-        wait("nothing left", lambda: not world.list("daemonsets", NAMESPACE, "-l", LABEL)
-             and not world.list("resourceclaimtemplates", "default", "-A"), 20)
+        wait("nothing left", lambda: not world.list("daemonsets", NAMESPACE, LABEL)
+             and not world.list("resourceclaimtemplates", None), 20)
         going = len(audit.requests())
     check(formed <= 10 * formed_wanted and gone_after <= 10 * gone_wanted, f"formed after {formed} s, gone after {gone_after} s")
     return (f"{count} domains Ready after {formed} s (wanted: {formed_wanted} s; the requests took {sent} s), all gone after "

@@ -24,14 +24,14 @@ def G1_G2_the_domain_gets_its_template_and_an_empty_DaemonSet(world):
     uid = uid_of(create_domain(world))
     labels = world.get("resourceclaimtemplate", "imex-channel-0")["metadata"]["labels"]
     check((labels.get(LABEL), labels.get(LABEL + "Target")) == (uid, "Workload"), f"labels of the template: {labels}")
-    sets = world.list("daemonsets", "default", "-A", "-l", f"{LABEL}={uid}")
+    sets = world.list("daemonsets", None, f"{LABEL}={uid}")
     check([(s["metadata"]["namespace"], name_of(s)) for s in sets] == [(NAMESPACE, f"computedomain-daemon-{uid}")],
           f"DaemonSets: {[s['metadata'] for s in sets]}")
     wait("no pod wanted", lambda: world.get("daemonset", name_of(sets[0]), NAMESPACE)["status"].get(
         "observedGeneration"), 10)
     status = world.get("daemonset", name_of(sets[0]), NAMESPACE)["status"]
     check(status["desiredNumberScheduled"] == 0, f"wanted pods: {status}")
-    templates = world.list("resourceclaimtemplates", "default", "-A", "-l", f"{LABEL}={uid},{LABEL}Target=Daemon")
+    templates = world.list("resourceclaimtemplates", None, f"{LABEL}={uid},{LABEL}Target=Daemon")
     check([(t["metadata"]["namespace"], name_of(t)) for t in templates] == [(NAMESPACE, f"computedomain-daemon-{uid}")],
           f"daemon templates: {[t['metadata'] for t in templates]}")
 

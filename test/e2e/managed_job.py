@@ -21,8 +21,8 @@ LIMIT = 300
 
 def load_image(world):
     """The job's program on both nodes."""
-    program = world.folder / "job"
-    if program.exists():
+    program = world.cluster.folder / "job"
+    if program.exists():  # this folder is as old as the cluster
         return
     compiler = next(c for c in COMPILERS if shutil.which(c))
     done = subprocess.run([compiler, "-static", "-O1", "-o", program, HERE / "stand_ins/job.c"], capture_output=True, text=True)
@@ -47,7 +47,7 @@ def job(name):
 
 def workers(world, name):
     """The job's pods that are not being deleted, by their number."""
-    pods = world.list("pods", "default", "-l", f"workers={name}")
+    pods = world.list("pods", "default", f"workers={name}")
     return {p["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"]: p for p in pods
             if "deletionTimestamp" not in p["metadata"]}
 

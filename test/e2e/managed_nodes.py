@@ -143,7 +143,7 @@ def a_node_that_changes_its_clique_is_told_and_serves_new_workloads_in_the_new_o
 
 def told_clique(world):
     """Whether an Event, a condition or the plugin's log names the new clique beside the old one."""
-    texts = [e["message"] for e in world.list("events", "default", "-A")]
+    texts = [e["message"] for e in world.list("events", None)]
     texts += str(world.get("computedomain", "domain").get("status", {})), world.plugin_log("node-2")
     if not any(".9" in t and "clique" in t.lower() for t in texts):
         raise Failed("nobody speaks of the clique .9")

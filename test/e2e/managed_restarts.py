@@ -89,7 +89,7 @@ def a_workload_deleted_while_no_plugin_runs_gives_its_node_back_later(world):
     world.kubectl("patch", "-n", NAMESPACE, daemon_set, "--type=merge", "-p",
                   '{"spec":{"template":{"spec":{"nodeSelector":{"nvdra-test":"none"}}}}}')
     try:
-        wait("no plugin", lambda: not world.list("pods", NAMESPACE, "-l", "nvdra-component=kubelet-plugin"), 40)
+        wait("no plugin", lambda: not world.list("pods", NAMESPACE, "nvdra-component=kubelet-plugin"), 40)
         world.kubectl("delete", "pod", f"domain-{NODE}", "--wait=false")
     finally:
         world.kubectl("patch", "-n", NAMESPACE, daemon_set, "--type=json", "-p",

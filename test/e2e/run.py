@@ -3,8 +3,9 @@
 
     python3 test/e2e/run.py --build BUILD [--kubernetes VERSION] [-k PATTERN] [--dir DIR] [--list]
 
-Runs as root. BUILD is a build folder with src/nvdra and src/sandbox/nvdra-sandbox. One line per test;
-the last line is `N passed, N failed, N skipped`; exit status 1 when a test failed.
+Runs as root. BUILD is a build folder with src/nvdra and src/sandbox/nvdra-sandbox. All tests run in two parts side
+by side, each on a cluster of its own, and then those that measure; some of them run one after another on one cluster.
+One line per test; the last line is `N passed, N failed, N skipped`; exit status 1 when a test failed.
 """
 
 import argparse
@@ -19,16 +20,20 @@ import time
 from pathlib import Path
 
 import harness
+import parts
 import runner
 
 import build  # from test/cluster, which harness puts on the path
 import cluster
 
-# Their tests run in this order; neighbours share an installation of the chart.
-MODULES = ("host_guide", "host_neighbours", "host_faults", "host_figures",
-           "managed_install", "managed_guide", "managed_status", "managed_domains", "managed_deletions",
-           "managed_imex", "managed_restarts", "managed_nodes", "managed_job", "managed_figures", "managed_latency", "managed_end",
-           "managed_settings", "managed_cliques_off", "managed_gates_off")
+# Tests of a part run in this order on one cluster; neighbours share an installation of the chart.
+PARTS = (("host_guide", "host_neighbours", "host_faults", "managed_nodes", "managed_job", "managed_settings",
+          "managed_cliques_off", "managed_gates_off"),
+         ("managed_install", "managed_guide", "managed_status", "managed_domains", "managed_deletions", "managed_imex",
+          "managed_restarts", "managed_end"))
+# Not beside others: they measure.
+FIGURES = ("host_figures", "managed_figures", "managed_latency")
+MODULES = tuple(module for part in (*PARTS, FIGURES) for module in part)
 
 
 def write_image(folder, program):
@@ -40,39 +45,69 @@ def write_image(folder, program):
     return archive
 
 
-def main():
+def arguments():
     """The command line; see the module's head."""
     parser = argparse.ArgumentParser(description="nvdra on a real Kubernetes.")
     parser.add_argument("--build", default="build", help="the build folder (default: build)")
     parser.add_argument("--kubernetes", default=build.DEFAULT_KUBERNETES, metavar="VERSION")
     parser.add_argument("-k", dest="pattern", default="", help="only tests whose name matches this regular expression")
+    parser.add_argument("--modules", help="only tests of these modules, separated by commas")
+    parser.add_argument("--one", action="store_true",
+                        help="all tests one after another on one cluster (so it is with -k and --modules)")
     parser.add_argument("--dir", help="keep logs and data there (default: a temporary folder)")
+    parser.add_argument("--image", help="the image's archive (default: made from the build folder)")
     parser.add_argument("--attempts", type=int, default=int(os.environ.get("NVDRA_E2E_ATTEMPTS", "1")), metavar="N",
                         help="run failed tests again, N times in all (default: NVDRA_E2E_ATTEMPTS, or 1)")
     parser.add_argument("--list", action="store_true", help="list the tests and run none")
-    options = parser.parse_args()
-    for module in MODULES:
+    return parser.parse_args()
+
+
+def choose(options):
+    """The tests to run."""
+    modules = options.modules.split(",") if options.modules else MODULES
+    for module in modules:
         importlib.import_module(module)
     # A module may have been imported early, by one that uses its functions.
-    tests = sorted((t for t in harness.TESTS if t.__module__ in MODULES), key=lambda t: MODULES.index(t.__module__))
+    tests = sorted((t for t in harness.TESTS if t.__module__ in modules), key=lambda t: modules.index(t.__module__))
     chosen = [t for t in tests if re.search(options.pattern, t.__name__.replace("_", " "))]
-    if options.list:
-        print("\n".join(t.__name__.replace("_", " ") for t in chosen))
-        return
     if not chosen:
         sys.exit(f"run.py: no test matches {options.pattern!r}; --list shows them")
-    folder = Path(options.build).resolve()
+    return chosen
+
+
+def run_here(options, image):
+    """The chosen tests on one cluster; how many passed and failed."""
+    chosen = choose(options)
+    with harness.World(options.build, options.kubernetes, image, options.dir) as world:
+        failures = runner.run_again(world, runner.run(world, chosen), options.attempts)
+        return len(chosen) - len(failures), len(failures)
+
+
+def run_parts(options, image):
+    """All tests, in parts; how many passed and failed."""
+    def command(number):
+        folder = ["--dir", Path(options.dir) / f"part-{number}"] if options.dir else []
+        return [sys.executable, __file__, "--build", options.build, "--kubernetes", options.kubernetes, "--image", image,
+                "--attempts", str(options.attempts), *folder]
+    return tuple(map(sum, zip(parts.run(PARTS, command), parts.run((FIGURES,), lambda _: command("figures")))))
+
+
+def main():
+    """See the module's head."""
+    options = arguments()
+    if options.list:
+        print("\n".join(t.__name__.replace("_", " ") for t in choose(options)))
+        return
+    options.build = Path(options.build).resolve()
     for program in ("src/nvdra", "src/sandbox/nvdra-sandbox"):
-        if not (folder / program).exists():
-            sys.exit(f"run.py: {folder / program} is missing: build it first")
+        if not (options.build / program).exists():
+            sys.exit(f"run.py: {options.build / program} is missing: build it first")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     began = time.monotonic()
+    run = run_here if options.one or options.pattern or options.modules else run_parts
     try:
         with tempfile.TemporaryDirectory(prefix="nvdra-image-") as temporary:
-            image = write_image(temporary, folder / "src/nvdra")
-            with harness.World(folder, options.kubernetes, image, options.dir) as world:
-                failures = runner.run_again(world, runner.run(world, chosen), options.attempts)
-                passed, failed = len(chosen) - len(failures), len(failures)
+            passed, failed = run(options, options.image or write_image(temporary, options.build / "src/nvdra"))
     except KeyboardInterrupt:
         sys.exit(130)
     except (*harness.TROUBLE, *cluster.ERRORS) as error:
