@@ -6,6 +6,7 @@ tuples, one per request, watches included. `user` is the service account's name 
 
 import collections
 import json
+import time
 
 
 class Audit:
@@ -54,6 +55,16 @@ class Audit:
         """`computedomains/status`; "" when the request was for no object."""
         ref = event.get("objectRef", {})
         return "/".join(filter(None, (ref.get("resource"), ref.get("subresource"))))
+
+
+def settle(world, seconds=90):
+    """Waits until nvdra has sent nothing for two seconds: Events of what went before follow slowly."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        with Audit(world) as audit:
+            time.sleep(2)
+            if not audit.requests():
+                return
 
 
 def table(requests):
