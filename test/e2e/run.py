@@ -32,7 +32,7 @@ PARTS = (("host_guide", "host_neighbours", "host_faults", "managed_nodes", "mana
          ("managed_install", "managed_guide", "managed_status", "managed_domains", "managed_deletions", "managed_imex",
           "managed_restarts", "managed_end"))
 # Not beside others: they measure.
-FIGURES = ("host_figures", "managed_figures", "managed_latency")
+FIGURES = ("host_figures", "managed_latency", "managed_figures")
 MODULES = tuple(module for part in (*PARTS, FIGURES) for module in part)
 
 
