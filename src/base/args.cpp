@@ -147,6 +147,11 @@ Failure missing(const Flag& flag) {
 
 }  // namespace
 
+std::string value_or_empty(const Environment& environment, std::string_view name) {
+  auto found = environment.find(name);
+  return found == environment.end() ? std::string{} : found->second;
+}
+
 Environment process_environment() {
   Environment all;
   for (char** entry = environ; entry && *entry; ++entry) {

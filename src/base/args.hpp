@@ -38,6 +38,8 @@ struct Flag {
 
 using Environment = std::map<std::string, std::string, std::less<>>;
 Environment process_environment();
+// The variable's value; "" when it is not set.
+std::string value_or_empty(const Environment& environment, std::string_view name);
 
 // The parsed values of one table of flags. Getters of a name that is not in the table abort.
 class Args {

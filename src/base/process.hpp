@@ -32,6 +32,9 @@ struct Command {
   bool own_group = true;  // own process group, so that a time-out ends grandchildren too
 };
 
+// Where a program of that name is looked for: in each absolute directory of `path`, in its order.
+std::vector<std::string> path_candidates(std::string_view path, std::string_view program);
+
 // A running child. Owned by one coroutine; the destructor kills the group and reaps it. A child
 // that two seconds after SIGKILL still hangs in the kernel is given up then, and logged.
 // Its stdin is /dev/null. When the thread that started it ends, the kernel kills it.

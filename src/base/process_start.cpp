@@ -17,6 +17,18 @@
 #include <memory>
 
 namespace nvdra {
+
+std::vector<std::string> path_candidates(std::string_view path, std::string_view program) {
+  std::vector<std::string> candidates;
+  for (std::string_view rest = path; !rest.empty();) {
+    std::size_t colon = rest.find(':');
+    std::string_view directory = rest.substr(0, colon);
+    if (directory.starts_with('/')) candidates.push_back(fmt::format("{}/{}", directory, program));
+    rest = colon == std::string_view::npos ? std::string_view{} : rest.substr(colon + 1);
+  }
+  return candidates;
+}
+
 namespace {
 
 enum class Stage : int { group, death_signal, streams, root, exec };
@@ -55,16 +67,7 @@ std::string path_variable(const Command& command) {
 std::vector<std::string> candidates_for(const Command& command) {
   if (command.program.empty() || command.program.find('/') != std::string::npos)
     return {command.program};
-  std::vector<std::string> candidates;
-  std::string path = path_variable(command);
-  for (std::string_view rest = path; !rest.empty();) {
-    std::size_t colon = rest.find(':');
-    std::string_view directory = rest.substr(0, colon);
-    if (directory.starts_with('/'))
-      candidates.push_back(fmt::format("{}/{}", directory, command.program));
-    rest = colon == std::string_view::npos ? std::string_view{} : rest.substr(colon + 1);
-  }
-  return candidates;
+  return path_candidates(path_variable(command), command.program);
 }
 
 // execve() takes pointers to non-const but does not write through them.

@@ -1,5 +1,6 @@
 #include "k8s/tls.hpp"
 
+#include "base/deleter.hpp"
 #include "base/try.hpp"
 #include "k8s/status.hpp"
 
@@ -13,13 +14,6 @@
 namespace nvdra::k8s {
 namespace {
 
-template <auto free_it>
-struct Deleter {
-  template <class T>
-  void operator()(T* object) const {
-    free_it(object);
-  }
-};
 using Bio = std::unique_ptr<BIO, Deleter<BIO_free>>;
 using Certificate = std::unique_ptr<X509, Deleter<X509_free>>;
 using Key = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;

@@ -1,5 +1,7 @@
 #include "sandbox/api_certificate.hpp"
 
+#include "base/deleter.hpp"
+
 #include <fmt/format.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
@@ -10,13 +12,6 @@
 namespace nvdra::sandbox {
 namespace {
 
-template <auto free_it>
-struct Deleter {
-  template <class T>
-  void operator()(T* object) const {
-    free_it(object);
-  }
-};
 using Certificate = std::unique_ptr<X509, Deleter<X509_free>>;
 using Key = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
 using Extension = std::unique_ptr<X509_EXTENSION, Deleter<X509_EXTENSION_free>>;

@@ -38,11 +38,6 @@ constexpr std::array own_flags{
 };
 // clang-format on
 
-std::string value_or_empty(const Environment& environment, std::string_view name) {
-  auto found = environment.find(name);
-  return found == environment.end() ? std::string{} : found->second;
-}
-
 // Our plugin names the directories of the libraries it mounts; the original's names one.
 std::string library_path(const Environment& environment) {
   std::string ours = value_or_empty(environment, "NVDRA_IMEX_LIBRARY_PATH");

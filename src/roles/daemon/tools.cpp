@@ -16,12 +16,8 @@ bool is_program(const std::string& path) {
 }
 
 std::string in_path(std::string_view path, const std::string& name) {
-  while (!path.empty()) {
-    const auto colon = path.find(':');
-    const std::string candidate = std::string(path.substr(0, colon)) + "/" + name;
-    if (candidate.starts_with('/') && is_program(candidate)) return candidate;
-    path.remove_prefix(colon == std::string_view::npos ? path.size() : colon + 1);
-  }
+  for (const std::string& candidate : path_candidates(path, name))
+    if (is_program(candidate)) return candidate;
   return {};
 }
 

@@ -38,11 +38,6 @@ constexpr std::array own_flags{
 };
 // clang-format on
 
-std::string value_or_empty(const Environment& environment, std::string_view name) {
-  auto found = environment.find(name);
-  return found == environment.end() ? std::string{} : found->second;
-}
-
 Result<std::vector<std::string>> check_namespaces(std::vector<std::string> spaces) {
   for (const std::string& space : spaces)
     if (!is_dns_subdomain(space))
