@@ -8,6 +8,10 @@ const Json* entry(const Json& json, std::string_view map, std::string_view name)
   return values ? get(*values, name) : nullptr;
 }
 
+std::string_view text_in(const Json* value) {
+  return value && value->is_string() ? std::string_view(value->get_string()) : std::string_view();
+}
+
 }  // namespace
 
 ObjectKey Object::key() const {
@@ -20,6 +24,14 @@ const Json* Object::label(std::string_view name) const {
 
 const Json* Object::annotation(std::string_view name) const {
   return entry(json_, "metadata/annotations", name);
+}
+
+std::string_view Object::label_text(std::string_view name) const {
+  return text_in(label(name));
+}
+
+std::string_view Object::annotation_text(std::string_view name) const {
+  return text_in(annotation(name));
 }
 
 bool Object::has_finalizer(std::string_view name) const {

@@ -48,6 +48,9 @@ public:
   // nullptr when the object has no such label / annotation; the value may be empty.
   const Json* label(std::string_view name) const;
   const Json* annotation(std::string_view name) const;
+  // The same as text; "" when there is none, or it is no text.
+  std::string_view label_text(std::string_view name) const;
+  std::string_view annotation_text(std::string_view name) const;
   bool has_finalizer(std::string_view name) const;
   // The index of the finalizer in metadata.finalizers, or -1 (for guarded JSON patches).
   int finalizer_index(std::string_view name) const;

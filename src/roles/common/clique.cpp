@@ -34,11 +34,6 @@ Json still_the_node(const Member& member, MemberList list) {
                    Json(member.node.value));
 }
 
-std::string label_of(const k8s::Object& object, std::string_view name) {
-  const Json* label = object.label(name);
-  return label && label->is_string() ? std::string(label->get_string()) : std::string();
-}
-
 }  // namespace
 
 const Member* Members::of(const NodeName& node) const {
@@ -123,11 +118,11 @@ CliqueId clique_of(const k8s::Object& clique) {
   std::string_view name = clique.name();
   if (prefix.size() > 1 && name.size() > prefix.size() && name.starts_with(prefix))
     return CliqueId(std::string(name.substr(prefix.size())));
-  return CliqueId(label_of(clique, clique_label));
+  return CliqueId(std::string(clique.label_text(clique_label)));
 }
 
 DomainUid domain_of(const k8s::Object& object) {
-  return DomainUid(label_of(object, domain_label));
+  return DomainUid(std::string(object.label_text(domain_label)));
 }
 
 }  // namespace nvdra::roles

@@ -179,15 +179,12 @@ DaemonPod read_daemon_pod(const k8s::Object& object) {
   read.deleting = object.deleting();
   read.phase = text_or_empty(pod, "status/phase");
   read.writes_cliques = gates_of(pod).find("ComputeDomainCliques=true") != std::string_view::npos;
-  if (const Json* state = object.annotation(imex_state_annotation); state && state->is_string())
-    read.imex_state = state->get_string();
+  read.imex_state = object.annotation_text(imex_state_annotation);
   const Json& status = first(array_or_empty(pod, "status/containerStatuses"));
   const bool first_container = int_or(status, "restartCount", 0) == 0 &&
                                !find(status, "state/terminated") &&
                                object_or_empty(status, "lastState").empty();
-  if (const Json* said = object.annotation(address_annotation);
-      said && said->is_string() && first_container)
-    read.joins_with = said->get_string();
+  if (first_container) read.joins_with = object.annotation_text(address_annotation);
   const Json& ready = condition(pod, "Ready");
   read.ready = text_or_empty(ready, "status") == "True";
   std::string_view started = text_or_empty(status, "state/running/startedAt");

@@ -64,17 +64,12 @@ std::optional<Stuck> foreign(const k8s::Object* object, const Place& place, cons
       place.text(), domain_label, domain_of(*object).value, self.domain.value)};
 }
 
-std::string label_of(const k8s::Object& object, std::string_view name) {
-  const Json* label = object.label(name);
-  return label && label->is_string() ? std::string(label->get_string()) : std::string();
-}
-
 // Labels that somebody has edited: by them the controller finds the clique.
 std::optional<Patch> restore_labels(const k8s::Object& object, const Place& place,
                                     const Self& self) {
   if (place.list == MemberList::domain_nodes) return std::nullopt;
-  bool right = label_of(object, domain_label) == self.domain.value &&
-               label_of(object, clique_label) == self.clique.value;
+  bool right = object.label_text(domain_label) == self.domain.value &&
+               object.label_text(clique_label) == self.clique.value;
   if (right) return std::nullopt;
   JsonObject labels = object_or_empty(object.json(), "metadata/labels");
   labels[domain_label] = self.domain.value;
