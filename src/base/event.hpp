@@ -1,7 +1,7 @@
 // Event: one coroutine (or several) of the loop waits, another one notifies.
 #pragma once
 
-#include "base/async.hpp"
+#include "base/time.hpp"
 
 #include <boost/asio/steady_timer.hpp>
 
@@ -19,6 +19,8 @@ public:
   void notify();
   // Returns the new count once count() != seen; throws operation_aborted when cancelled.
   Async<std::uint64_t> wait(std::uint64_t seen);
+  // The same for at most `limit`. False: it has passed, and count() is still `seen`.
+  Async<bool> wait_for(Time& time, Duration limit, std::uint64_t seen);
 
 private:
   asio::steady_timer bell_;

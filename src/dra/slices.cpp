@@ -3,7 +3,6 @@
 #include "base/log.hpp"
 #include "base/task_group.hpp"
 #include "base/try.hpp"
-#include "base/within.hpp"
 #include "k8s/informer.hpp"
 
 #include <fmt/format.h>
@@ -107,16 +106,11 @@ Async<Result<void>> SlicePublisher::publish(const SliceOwner* owner, k8s::Inform
       co_await time_.sleep(pace.next(time_.now()));
       continue;
     }
-    Result<void> woke = co_await within(time_, safety_pass, woken(seen));
-    if (!woke && !slices->trouble().empty()) {
+    const bool woken = co_await wake_.wait_for(time_, safety_pass, seen);
+    if (!woken && !slices->trouble().empty()) {
       CO_TRY_VOID(co_await still_served(*owner));
     }
   }
-}
-
-Async<Result<void>> SlicePublisher::woken(std::uint64_t seen) {
-  co_await wake_.wait(seen);
-  co_return ok();
 }
 
 Async<Result<void>> SlicePublisher::still_served(const SliceOwner& owner) {

@@ -53,7 +53,6 @@ private:
   Async<Result<void>> update(const SliceOwner& owner, k8s::Store& slices, SlicePlan::Update slice);
   Async<Result<void>> create(const SliceOwner& owner, k8s::Store& slices, SlicePlan::Create slice);
   Async<Result<void>> still_served(const SliceOwner& owner);
-  Async<Result<void>> woken(std::uint64_t seen);
   void accept_stored(std::size_t slice, const k8s::Object& stored);
   void tell(bool published, std::string trouble);
 

@@ -1,6 +1,5 @@
 #include "imex/child_state.hpp"
 
-#include "base/within.hpp"
 #include "imex/host_state.hpp"
 #include "imex/text.hpp"
 
@@ -32,11 +31,6 @@ struct AnswerOf {
     return {.trouble = "nvidia-imex-ctl gave no answer"};
   }
 };
-
-Async<Result<void>> woken(Event* event, std::uint64_t seen) {
-  co_await event->wait(seen);
-  co_return ok();
-}
 
 }  // namespace
 
@@ -92,7 +86,7 @@ Async<void> ChildState::pause(std::uint64_t seen) {
   const Duration deaf = std::min(whole, ready ? at_least_ready : at_least);
   co_await time_.sleep(deaf);
   if (whole == deaf) co_return;
-  Result<void> early = co_await within(time_, whole - deaf, woken(&stirred_, seen));
+  const bool early = co_await stirred_.wait_for(time_, whole - deaf, seen);
   (void)early;
 }
 

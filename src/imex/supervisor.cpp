@@ -1,7 +1,5 @@
 #include "imex/supervisor.hpp"
 
-#include "base/within.hpp"
-
 #include <algorithm>
 #include <csignal>
 
@@ -91,15 +89,6 @@ Async<void> Supervisor::stop() {
   (void)ended;
 }
 
-namespace {
-
-Async<Result<void>> woken(Event* wake, std::uint64_t seen) {
-  co_await wake->wait(seen);
-  co_return ok();
-}
-
-}  // namespace
-
 // Does what is due, or waits until something may be.
 Async<void> Supervisor::round() {
   const auto seen = wake_.count();
@@ -112,8 +101,7 @@ Async<void> Supervisor::round() {
       if (!step.look_again) {
         co_await wake_.wait(seen);
       } else {
-        Result<void> early =
-            co_await within(time_, *step.look_again - time_.now(), woken(&wake_, seen));
+        const bool early = co_await wake_.wait_for(time_, *step.look_again - time_.now(), seen);
         (void)early;
       }
   }

@@ -1,17 +1,6 @@
 #include "k8s/work_queue.hpp"
 
-#include "base/within.hpp"
-
 namespace nvdra::k8s {
-namespace {
-
-Async<Result<std::uint64_t>> news(Event& event, std::uint64_t seen) {
-  std::uint64_t count = co_await event.wait(seen);
-  co_return count;
-}
-
-}  // namespace
-
 WorkQueue::WorkQueue(asio::any_io_executor executor, Time& time)
     : time_(time), changed_(std::move(executor)) {}
 
@@ -47,8 +36,8 @@ Async<std::string> WorkQueue::next() {
     std::optional<Duration> limit = until_due();
     if (limit) {
       // A time-out is news too: a key has become due.
-      Result<std::uint64_t> woke = co_await within(time_, *limit, news(changed_, seen));
-      (void)woke;
+      const bool woken = co_await changed_.wait_for(time_, *limit, seen);
+      (void)woken;
     } else {
       co_await changed_.wait(seen);
     }

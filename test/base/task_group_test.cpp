@@ -9,6 +9,8 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include <optional>
+
 using namespace nvdra;
 using fake::FakeTime;
 
@@ -109,4 +111,32 @@ TEST_CASE("a notification that came before the wait is not missed", "[base][even
       asio::detached);
   loop.poll();
   CHECK(woke);
+}
+
+TEST_CASE("a bounded wait for an event tells a notification from the end of its time",
+          "[base][event]") {
+  asio::io_context loop(1);
+  fake::FakeTime time(loop);
+  Event event(loop.get_executor());
+  std::optional<bool> woken;
+  auto wait = [&] {
+    woken.reset();
+    asio::co_spawn(
+        loop,
+        [&]() -> Async<void> {
+          const bool told = co_await event.wait_for(time, 10s, event.count());
+          woken = told;
+        },
+        asio::detached);
+    time.advance(9s);
+    CHECK_FALSE(woken);
+  };
+  wait();
+  event.notify();
+  time.advance(0s);
+  CHECK(woken == true);
+  wait();
+  time.advance(1s);
+  CHECK(woken == false);
+  CHECK(time.sleeping() == 0);
 }

@@ -3,7 +3,6 @@
 #include "base/files.hpp"
 #include "base/log.hpp"
 #include "base/try.hpp"
-#include "base/within.hpp"
 #include "imex/hosts_file.hpp"
 
 #include <fcntl.h>
@@ -28,11 +27,6 @@ std::string missing_nodes(const k8s::Object& domain) {
            "nvidia-imex needs to know the number of nodes: set numNodes, or enable the gate";
   return fmt::format("the ComputeDomain's status lists {} nodes, and numNodes is {}", there,
                      wanted);
-}
-
-Async<Result<void>> some_news(Event* news, std::uint64_t seen) {
-  co_await news->wait(seen);
-  co_return ok();
 }
 
 }  // namespace
@@ -82,7 +76,7 @@ Async<Result<void>> Arrangement::run() {
     if (arranged) done = object;
     LOG_INFO(1, log::Plain{"Wait for updated ComputeDomainDaemonInfo list"});
     if (arranged) continue;
-    Result<void> early = co_await within(parts_.time, try_again, some_news(&parts_.news, seen));
+    const bool early = co_await parts_.news.wait_for(parts_.time, try_again, seen);
     (void)early;
   }
 }

@@ -1,7 +1,6 @@
 #include "roles/daemon/herald.hpp"
 
 #include "base/log.hpp"
-#include "base/within.hpp"
 #include "roles/common/names.hpp"
 
 namespace nvdra::roles::daemon {
@@ -10,11 +9,6 @@ namespace {
 constexpr Duration usual_start = 10s;
 constexpr Duration settled_trouble = 3s;
 constexpr Duration between_writes = 5s;
-
-Async<Result<void>> some_news(Event* news, std::uint64_t seen) {
-  co_await news->wait(seen);
-  co_return ok();
-}
 
 // One line of plain text: a child's log may hold anything.
 std::string plain(std::string_view text) {
@@ -59,8 +53,7 @@ Async<Result<void>> Herald::label() {
       metadata["annotations"] = JsonObject{{address_annotation, config_.pod_ip}};
     Result<k8s::Object> pod = co_await patch_pod(std::move(metadata));
     if (pod) {
-      const Json* said = pod->annotation(imex_state_annotation);
-      if (said && said->is_string()) written_ = std::string(said->get_string());
+      written_ = pod->annotation_text(imex_state_annotation);
       co_return ok();
     }
     LOG_WARNING("Cannot label this pod with its clique, retrying", {{"err", pod.error().text()}});
@@ -89,7 +82,7 @@ Async<void> Herald::follow(Event* news, std::function<Verdict()> verdict) {
     }
     const Duration left = held.ready ? Duration{} : since + patience_with(held) - time_.now();
     if (left <= Duration{}) break;
-    Result<void> early = co_await within(time_, left, some_news(news, seen));
+    const bool early = co_await news->wait_for(time_, left, seen);
     (void)early;
   }
   co_await write(told(held));

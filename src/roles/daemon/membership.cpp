@@ -3,6 +3,7 @@
 #include "base/log.hpp"
 #include "base/task_group.hpp"
 #include "base/try.hpp"
+#include "base/within.hpp"
 
 #include <fmt/format.h>
 
@@ -84,13 +85,8 @@ Async<void> Membership::wait(const Stuck* stuck, std::uint64_t news) {
     co_return;
   }
   const Duration left = *displaced_ + reclaim_after - parts_.time.now();
-  Result<void> early = co_await within(parts_.time, left, some_news(news));
+  const bool early = co_await parts_.news.wait_for(parts_.time, left, news);
   (void)early;
-}
-
-Async<Result<void>> Membership::some_news(std::uint64_t seen) {
-  co_await parts_.news.wait(seen);
-  co_return ok();
 }
 
 Async<void> Membership::perform(Move move, k8s::ObjectPtr seen) {

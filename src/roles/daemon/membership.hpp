@@ -52,7 +52,6 @@ private:
   Async<void> look();
   Async<Result<void>> newer_than(k8s::ObjectPtr seen);
   Async<void> wait(const Stuck* stuck, std::uint64_t news);
-  Async<Result<void>> some_news(std::uint64_t seen);
   Async<Result<bool>> keep_leaving();
   Async<Result<bool>> take_out();
   void set_trouble(std::string trouble);

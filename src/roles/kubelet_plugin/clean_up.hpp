@@ -45,7 +45,6 @@ private:
   void drop_files();
   Async<Result<void>> run_passes();
   Async<Result<void>> watch_domains();
-  Async<Result<void>> some_news(std::uint64_t seen);
   Async<void> release_label();
   Async<bool> is_spared(DomainUid holder);
   std::vector<DomainUid> orphans() const;

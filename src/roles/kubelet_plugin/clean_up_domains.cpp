@@ -1,7 +1,6 @@
 // What domains leave on the node: the label and the directories.
 #include "base/log.hpp"
 #include "base/try.hpp"
-#include "base/within.hpp"
 #include "roles/common/names.hpp"
 #include "roles/kubelet_plugin/clean_up.hpp"
 
@@ -92,11 +91,6 @@ Async<Result<void>> CleanUp::drop_directories() {
   co_return ok();
 }
 
-Async<Result<void>> CleanUp::some_news(std::uint64_t seen) {
-  co_await parts_.news.wait(seen);
-  co_return ok();
-}
-
 // A domain's directory goes soon after the domain and its last claim here; its label stays until
 // then.
 Async<Result<void>> CleanUp::watch_domains() {
@@ -109,8 +103,8 @@ Async<Result<void>> CleanUp::watch_domains() {
       unfinished = !dropped || !orphans().empty();
     }
     // Of what kept them there may be no news.
-    Result<void> news = co_await within(parts_.time, unfinished ? pace_.after_failure : pace_.idle,
-                                        some_news(seen));
+    const bool news = co_await parts_.news.wait_for(
+        parts_.time, unfinished ? pace_.after_failure : pace_.idle, seen);
     (void)news;
     co_await parts_.time.sleep(unfinished ? pace_.settle_after_failure : pace_.settle);
   }

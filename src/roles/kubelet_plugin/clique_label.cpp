@@ -2,15 +2,10 @@
 
 #include "base/log.hpp"
 #include "base/try.hpp"
-#include "base/within.hpp"
 #include "roles/common/names.hpp"
 
 namespace nvdra::roles::kubelet_plugin {
 namespace {
-
-std::string text_of(const Json* value) {
-  return value && value->is_string() ? std::string(value->get_string()) : std::string{};
-}
 
 Json metadata_patch(Json label, Json owner) {
   return {{"metadata",
@@ -23,10 +18,10 @@ Json metadata_patch(Json label, Json owner) {
 std::optional<Json> clique_label_patch(const k8s::Object& node, bool enabled,
                                        const std::optional<CliqueId>& clique) {
   const Json* label = node.label(gpu_clique_label);
-  bool ours = text_of(node.annotation(clique_owner_annotation)) == driver_name;
+  bool ours = node.annotation_text(clique_owner_annotation) == driver_name;
   bool wanted = enabled && clique && !clique->empty();
   if (wanted) {
-    if (ours && label && text_of(label) == clique->value) return std::nullopt;
+    if (ours && label && node.label_text(gpu_clique_label) == clique->value) return std::nullopt;
     return metadata_patch(Json(clique->value), Json(driver_name));
   }
   bool certain = !enabled || clique;
@@ -58,15 +53,10 @@ Async<Result<void>> CliqueLabel::run() {
     } else if (!enabled_) {
       co_return ok();
     }
-    auto changed = [](Event& news, std::uint64_t before) -> Async<Result<void>> {
-      co_await news.wait(before);
-      co_return ok();
-    };
     Instant again = time_.now() + pause;
     // News come in bursts, and most of them are not about the clique.
     while (time_.now() < again && (!applied || facts_.clique() == known)) {
-      Result<void> woken =
-          co_await within(time_, again - time_.now(), changed(news_, news_.count()));
+      const bool woken = co_await news_.wait_for(time_, again - time_.now(), news_.count());
       (void)woken;  // a time-out only means: look again
       if (!applied) break;
     }
@@ -82,7 +72,7 @@ Async<Result<void>> CliqueLabel::apply() {
       co_await client_.patch(nodes(), {"", node_.value}, *std::move(patch));
   if (!patched) co_return std::move(patched).failure();
   LOG_INFO(1, "Set the node label nvidia.com/gpu.clique",
-           {{"node", node_.value}, {"value", text_of(patched->label(gpu_clique_label))}});
+           {{"node", node_.value}, {"value", patched->label_text(gpu_clique_label)}});
   co_return ok();
 }
 
