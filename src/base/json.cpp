@@ -29,6 +29,20 @@ Failure wrong_type(std::string_view path, std::string_view wanted, const Json* f
 
 }  // namespace
 
+std::string pointer_part(std::string_view key) {
+  std::string text;
+  for (char c : key) {
+    if (c == '~') {
+      text += "~0";
+    } else if (c == '/') {
+      text += "~1";
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
 std::string to_text(const Json& value) {
   return boost::json::serialize(value);
 }

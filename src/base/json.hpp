@@ -44,6 +44,9 @@ Result<std::int64_t> int_at(const Json& value, std::string_view path);
 // text that is not JSON, those up to the fault.
 std::vector<std::string> duplicate_keys(std::string_view text);
 
+// A key as a part of a JSON pointer (RFC 6901): with '~' and '/' escaped.
+std::string pointer_part(std::string_view key);
+
 // RFC 7386 (application/merge-patch+json).
 void merge_patch(Json& target, const Json& patch);
 

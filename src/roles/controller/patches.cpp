@@ -15,21 +15,6 @@ constexpr std::array<std::string_view, 7> owned_types{
     "Ready",        "TemplateReady", "DaemonsReady", "DaemonsCurrent",
     "SingleClique", "MembersValid",  "ModeConflict"};
 
-// RFC 6901: '~' and '/' inside a key.
-std::string pointer_part(std::string_view key) {
-  std::string text;
-  for (char c : key) {
-    if (c == '~') {
-      text += "~0";
-    } else if (c == '/') {
-      text += "~1";
-    } else {
-      text += c;
-    }
-  }
-  return text;
-}
-
 const JsonArray& conditions_of(const k8s::Object& domain) {
   return array_or_empty(domain.json(), "status/conditions");
 }
@@ -125,12 +110,6 @@ Json prune_patch(const Stale& stale) {
       patch.push_back(std::move(step));
   }
   return patch;
-}
-
-Json unlabel_patch(const DomainUid& uid) {
-  std::string path = "/metadata/labels/" + pointer_part(domain_label);
-  return JsonArray{{{"op", "test"}, {"path", path}, {"value", uid.value}},
-                   {{"op", "remove"}, {"path", path}}};
 }
 
 std::optional<StatusChange> status_patch(const k8s::Object& domain, const Plan& plan,

@@ -19,9 +19,6 @@ Json mark_patch(const k8s::Object& object, const JsonObject& labels);
 // a daemon that has registered again keeps its entry, whatever else changed in the clique.
 Json prune_patch(const Stale& stale);
 
-// JSON patch that takes the domain's label from a node, guarded by its value (reports 58).
-Json unlabel_patch(const DomainUid& uid);
-
 struct StatusChange {
   Json patch;  // merge patch of the status subresource
   // False when only the words of a condition differ: worth writing if they stay so for a while.

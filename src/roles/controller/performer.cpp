@@ -1,7 +1,9 @@
 #include "roles/controller/performer.hpp"
 
 #include "base/try.hpp"
+#include "roles/common/clique.hpp"
 #include "roles/common/names.hpp"
+#include "roles/common/node_label.hpp"
 #include "roles/controller/patches.hpp"
 
 #include <boost/asio/this_coro.hpp>
@@ -22,39 +24,20 @@ struct Batch {
 
 // Whether a DaemonSet of ours has lost the label by which it is watched: no cache can hold it.
 bool out_of_sight(const k8s::Object& found, const k8s::Object& wanted) {
-  const Json* label = wanted.label(domain_label);
-  return label && label->is_string() && !found.label(domain_label) && !found.deleting() &&
-         daemon_set_made_for(found, DomainUid(std::string(label->get_string())));
+  const DomainUid uid = domain_of(wanted);
+  return !uid.empty() && !found.label(domain_label) && !found.deleting() &&
+         daemon_set_made_for(found, uid);
 }
 
 }  // namespace
 
 Async<Result<void>> Performer::perform(Action action) {
-  if (auto* wanted = std::get_if<Create>(&action)) {
-    Result<void> done = co_await create(std::move(*wanted));
-    co_return done;
-  }
-  if (auto* unwanted = std::get_if<Delete>(&action)) {
-    Result<void> done = co_await remove(std::move(*unwanted));
-    co_return done;
-  }
-  if (auto* held = std::get_if<Release>(&action)) {
-    Result<void> done = co_await release(std::move(*held));
-    co_return done;
-  }
-  if (auto* bare = std::get_if<Mark>(&action)) {
-    Result<void> done = co_await mark(std::move(*bare));
-    co_return done;
-  }
-  if (auto* other = std::get_if<Amend>(&action)) {
-    Result<void> done = co_await amend(std::move(*other));
-    co_return done;
-  }
-  Result<void> done = co_await unlabel(std::get<Unlabel>(std::move(action)));
+  Result<void> done =
+      co_await std::visit([this](auto& each) { return act(std::move(each)); }, action);
   co_return done;
 }
 
-Async<Result<void>> Performer::create(Create action) {
+Async<Result<void>> Performer::act(Create action) {
   k8s::Object wanted(action.object);
   k8s::ObjectKey key = wanted.key();
   Result<k8s::Object> made =
@@ -70,14 +53,14 @@ Async<Result<void>> Performer::create(Create action) {
   if (action.kind == Kind::daemon_set && out_of_sight(*found, wanted)) {
     auto object = std::make_shared<const k8s::Object>(*std::move(found));
     JsonObject labels = object_or_empty(wanted.json(), "metadata/labels");
-    Result<void> done = co_await mark({action.kind, std::move(object), std::move(labels)});
+    Result<void> done = co_await act(Mark{action.kind, std::move(object), std::move(labels)});
     co_return done;
   }
   note(action.kind, *std::move(found));
   co_return ok();
 }
 
-Async<Result<void>> Performer::remove(Delete action) {
+Async<Result<void>> Performer::act(Delete action) {
   k8s::DeleteOptions options;
   options.uid = action.object->uid();
   options.propagation = "Background";
@@ -92,18 +75,19 @@ Async<Result<void>> Performer::remove(Delete action) {
   co_return done;
 }
 
-Async<Result<void>> Performer::release(Release action) {
-  Result<void> done = co_await amend({action.kind, action.object, release_patch(*action.object)});
+Async<Result<void>> Performer::act(Release action) {
+  Result<void> done =
+      co_await act(Amend{action.kind, action.object, release_patch(*action.object)});
   co_return done;
 }
 
-Async<Result<void>> Performer::mark(Mark action) {
+Async<Result<void>> Performer::act(Mark action) {
   Json patch = mark_patch(*action.object, action.labels);
-  Result<void> done = co_await amend({action.kind, action.object, std::move(patch)});
+  Result<void> done = co_await act(Amend{action.kind, action.object, std::move(patch)});
   co_return done;
 }
 
-Async<Result<void>> Performer::amend(Amend action) {
+Async<Result<void>> Performer::act(Amend action) {
   k8s::PatchOptions options;
   options.kind = k8s::PatchKind::json;
   Result<k8s::Object> changed = co_await client_.patch(type_of(action.kind), action.object->key(),
@@ -138,7 +122,7 @@ Async<Result<void>> Performer::refresh(Kind kind, k8s::ObjectPtr object) {
   co_return ok();
 }
 
-Async<Result<void>> Performer::unlabel(Unlabel action) {
+Async<Result<void>> Performer::act(Unlabel action) {
   auto executor = co_await asio::this_coro::executor;
   auto batch = std::make_shared<Batch>();
   batch->nodes.assign(action.nodes.begin(), action.nodes.end());
@@ -147,7 +131,7 @@ Async<Result<void>> Performer::unlabel(Unlabel action) {
     while (!shared->nodes.empty()) {
       k8s::ObjectPtr node = std::move(shared->nodes.front());
       shared->nodes.pop_front();
-      Result<void> done = co_await self->amend({Kind::node, node, unlabel_patch(uid)});
+      Result<void> done = co_await self->act(Amend{Kind::node, node, remove_label_patch(uid)});
       if (!done && !shared->failed) shared->failed = done.error();
     }
     co_return ok();

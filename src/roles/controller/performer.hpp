@@ -17,13 +17,12 @@ public:
   Async<Result<void>> refresh(Kind kind, k8s::ObjectPtr object);
 
 private:
-  Async<Result<void>> create(Create action);
-  Async<Result<void>> remove(Delete action);
-  Async<Result<void>> release(Release action);
-  Async<Result<void>> mark(Mark action);
-  // `patch` carries its own guard.
-  Async<Result<void>> amend(Amend action);
-  Async<Result<void>> unlabel(Unlabel action);
+  Async<Result<void>> act(Create action);
+  Async<Result<void>> act(Delete action);
+  Async<Result<void>> act(Release action);
+  Async<Result<void>> act(Mark action);
+  Async<Result<void>> act(Amend action);
+  Async<Result<void>> act(Unlabel action);
 
   void note(Kind kind, k8s::Object object);
   void note_gone(Kind kind, const k8s::Object& object);

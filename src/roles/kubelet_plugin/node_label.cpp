@@ -4,6 +4,7 @@
 #include "base/try.hpp"
 #include "roles/common/clique.hpp"
 #include "roles/common/names.hpp"
+#include "roles/common/node_label.hpp"
 
 #include <fmt/format.h>
 
@@ -19,13 +20,6 @@ const ClaimUid one_turn{"node label"};
 Json put_label_patch(const k8s::Object& node, const DomainUid& domain) {
   return {{"metadata",
            {{"resourceVersion", node.version()}, {"labels", {{domain_label, domain.value}}}}}};
-}
-
-Json remove_label_patch(const DomainUid& domain) {
-  std::string path = "/metadata/labels/";
-  for (char c : domain_label) path += c == '/' ? std::string("~1") : std::string(1, c);
-  return JsonArray{{{"op", "test"}, {"path", path}, {"value", domain.value}},
-                   {{"op", "remove"}, {"path", path}}};
 }
 
 NodeLabel::NodeLabel(asio::any_io_executor executor, k8s::Client& client, Time& time, NodeName node,

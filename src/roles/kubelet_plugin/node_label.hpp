@@ -43,9 +43,7 @@ private:
   Turns turns_;
 };
 
-// The merge patch that puts the label onto the node as it was read, and the JSON patch that removes
-// it while it names `domain`. Pure.
+// The merge patch that puts the label onto the node as it was read. Pure.
 Json put_label_patch(const k8s::Object& node, const DomainUid& domain);
-Json remove_label_patch(const DomainUid& domain);
 
 }  // namespace nvdra::roles::kubelet_plugin

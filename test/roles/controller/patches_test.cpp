@@ -1,6 +1,7 @@
 #include "roles/controller/patches.hpp"
 
 #include "catch.hpp"
+#include "roles/common/node_label.hpp"
 #include "roles/controller/members.hpp"
 
 using namespace nvdra;
@@ -94,7 +95,7 @@ TEST_CASE("stale entries leave from the back, each only as long as it is still t
 
 TEST_CASE("a node's label goes only while it is that of the domain (report 58)",
           "[controller][patches]") {
-  CHECK(to_text(unlabel_patch(DomainUid("u"))) ==
+  CHECK(to_text(remove_label_patch(DomainUid("u"))) ==
         R"([{"op":"test","path":"/metadata/labels/resource.nvidia.com~1computeDomain",)"
         R"("value":"u"},)"
         R"({"op":"remove","path":"/metadata/labels/resource.nvidia.com~1computeDomain"}])");

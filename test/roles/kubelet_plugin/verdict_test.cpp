@@ -2,6 +2,7 @@
 
 #include "catch.hpp"
 #include "roles/common/names.hpp"
+#include "roles/common/node_label.hpp"
 #include "roles/kubelet_plugin/node_facts.hpp"
 #include "roles/kubelet_plugin/node_label.hpp"
 
