@@ -265,4 +265,14 @@ Async<Result<HttpAnswer>> Client::raw(HttpRequest request) {
   return exchange(std::move(request), std::move(asked));
 }
 
+void Client::add_counts(Metrics& metrics) const {
+  for (const auto& [key, count] : counts_)
+    metrics
+        .counter("rest_client_requests_total",
+                 "Number of HTTP requests, by method and status code.",
+                 {{"method", key.first},
+                  {"code", key.second == 0 ? "<error>" : std::to_string(key.second)}})
+        .add(static_cast<double>(count));
+}
+
 }  // namespace nvdra::k8s

@@ -5,6 +5,7 @@
 // milliseconds=3` (node-side.md 14: tests grep for it).
 #pragma once
 
+#include "base/metrics.hpp"
 #include "k8s/object.hpp"
 #include "k8s/status.hpp"
 #include "k8s/transport.hpp"
@@ -77,6 +78,8 @@ public:
 
   // Requests by verb and HTTP status, for metrics: ("GET", 200) → count; status 0: no answer.
   const std::map<std::pair<std::string, int>, std::uint64_t>& counts() const { return counts_; }
+  // The same as rest_client_requests_total, the name that dashboards know.
+  void add_counts(Metrics& metrics) const;
 
 private:
   Async<Result<HttpAnswer>> exchange(HttpRequest request, std::string asked);  // any status

@@ -21,16 +21,6 @@ k8s::HttpReply reply(int status, std::string text) {
   return {status, "text/plain; charset=utf-8", std::move(text) + "\n"};
 }
 
-void add_requests(Metrics& metrics, const k8s::Client& client) {
-  for (const auto& [key, count] : client.counts())
-    metrics
-        .counter("rest_client_requests_total",
-                 "Number of HTTP requests, by method and status code.",
-                 {{"method", key.first},
-                  {"code", key.second == 0 ? "<error>" : std::to_string(key.second)}})
-        .add(static_cast<double>(count));
-}
-
 }  // namespace
 
 k8s::HttpReply readiness(const Status& status) {
@@ -70,7 +60,7 @@ std::string metrics_text(const Status& status) {
                {{"name", "computedomains"}})
         .set(static_cast<double>(numbers.waiting));
   }
-  if (status.client) add_requests(metrics, *status.client);
+  if (status.client) status.client->add_counts(metrics);
   return metrics.text();
 }
 

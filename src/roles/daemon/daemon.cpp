@@ -252,13 +252,7 @@ std::string Daemon::metrics() const {
   count("nvdra_imex_mismatches_total", "Times a peer had another nodes file.", notices_);
   count("nvdra_membership_refusals_total", "Writes of the list of members that came too late.",
         membership_.refused());
-  for (const auto& [key, value] : client_.counts())
-    metrics
-        .counter("rest_client_requests_total",
-                 "Number of HTTP requests, by method and status code.",
-                 {{"method", key.first},
-                  {"code", key.second == 0 ? "<error>" : std::to_string(key.second)}})
-        .add(static_cast<double>(value));
+  client_.add_counts(metrics);
   return metrics.text();
 }
 
