@@ -197,11 +197,7 @@ private:
 }  // namespace
 
 Async<Result<void>> play_host_managed(Cluster& cluster) {
-  auto executor = co_await asio::this_coro::executor;
-  CO_TRY(auto kubectl, DemoKubectl::connect(executor, cluster.time(), cluster.registry(),
-                                            cluster.server(), cluster.pods()));
-  HostManaged demo(cluster, *kubectl);
-  Result<void> played = co_await demo.play();
+  Result<void> played = co_await play<HostManaged>(cluster);
   co_return played;
 }
 

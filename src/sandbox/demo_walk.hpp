@@ -1,7 +1,11 @@
 // What the demonstrations have in common: steps, expectations, and waiting for nodes and workloads.
 #pragma once
 
+#include "base/try.hpp"
+#include "sandbox/demo_kubectl.hpp"
 #include "sandbox/demo_stage.hpp"
+
+#include <boost/asio/this_coro.hpp>
 
 namespace nvdra::sandbox {
 
@@ -38,6 +42,17 @@ public:
 private:
   Async<std::string> nodes_missing();
 };
+
+// Plays a demonstration: `Demo(cluster, kubectl)`, then its play().
+template <class Demo>
+Async<Result<void>> play(Cluster& cluster) {
+  auto executor = co_await asio::this_coro::executor;
+  CO_TRY(auto kubectl, DemoKubectl::connect(executor, cluster.time(), cluster.registry(),
+                                            cluster.server(), cluster.pods()));
+  Demo demo(cluster, *kubectl);
+  Result<void> played = co_await demo.play();
+  co_return played;
+}
 
 // The guide's section "Validate host-managed IMEX", steps 1 to 5. The error names the step and what
 // was expected.
