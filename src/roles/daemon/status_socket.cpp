@@ -65,6 +65,7 @@ Async<Result<void>> accept_all(Local::acceptor* acceptor, Time* time, const Page
                                TaskGroup* tasks) {
   for (;;) {
     auto [failed, socket] = co_await acceptor->async_accept(asio::as_tuple(asio::use_awaitable));
+    if (failed == asio::error::operation_aborted) throw boost::system::system_error(failed);
     if (failed) {
       LOG_INFO(1, "Cannot accept a connection, retrying", {{"err", failed.message()}});
       co_await time->sleep(1s);
