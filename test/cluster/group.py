@@ -8,11 +8,10 @@ Needs root.
 """
 
 import os
-import signal
 import time
 from pathlib import Path
 
-from process import start_time
+from process import kill_until_none, start_time
 
 ROOT = Path("/sys/fs/cgroup")
 
@@ -56,16 +55,8 @@ class Group:
 
     def kill_all(self, patience=20):
         """Kills every member until none is left. Raises GroupError when some survive."""
-        deadline = time.monotonic() + patience
-        while pids := self._members():
-            if time.monotonic() > deadline:
-                raise GroupError(f"processes {pids} in control group {self.name} do not end")
-            for pid in pids:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
-            time.sleep(0.02)
+        kill_until_none(self._members, patience,
+                        lambda pids: GroupError(f"processes {pids} in control group {self.name} do not end"))
 
     def remove(self, patience=5):
         """Removes the empty group in all hierarchies."""

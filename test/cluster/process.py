@@ -122,3 +122,17 @@ def start_time(pid):
 
 def _die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def kill_until_none(members, patience, complaint):
+    """Kills the processes that members() names until it names none; raises complaint(pids) when some survive."""
+    deadline = time.monotonic() + patience
+    while pids := members():
+        if time.monotonic() > deadline:
+            raise complaint(pids)
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.02)

@@ -8,12 +8,10 @@ The boot id is the machine's, so it does not change.
 
 import os
 import shutil
-import signal
-import time
 from pathlib import Path
 
 from group import Group
-from process import ProcessError, start_time
+from process import ProcessError, kill_until_none, start_time
 
 LOST = "/run/"
 KEPT = "nvidia"
@@ -43,16 +41,8 @@ def reboot(node):
 
 def _kill(node, patience=10):
     """Every process in the node's mount namespace but the one that holds it: shims, services."""
-    deadline = time.monotonic() + patience
-    while pids := [pid for pid in _processes(node) if pid != node.holder and start_time(pid)]:
-        if time.monotonic() > deadline:
-            raise ProcessError(f"{node.name}: processes {pids} do not end")
-        for pid in pids:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        time.sleep(0.02)
+    kill_until_none(lambda: [pid for pid in _processes(node) if pid != node.holder and start_time(pid)], patience,
+                    lambda pids: ProcessError(f"{node.name}: processes {pids} do not end"))
 
 
 def _processes(node):
