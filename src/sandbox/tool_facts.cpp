@@ -110,7 +110,8 @@ Result<ImexFaults> imex_faults(const Json& object, const std::string& where) {
        {"exit", [&](const Json& v) { return take_status(v, faults.exit); }},
        {"driverVersion", [&](const Json& v) { return take_text(v, faults.driver_version); }},
        {"inUse", [&](const Json& v) { return take_flag(v, faults.in_use); }},
-       {"ignoreTerm", [&](const Json& v) { return take_flag(v, faults.ignore_term); }}}));
+       {"ignoreTerm", [&](const Json& v) { return take_flag(v, faults.ignore_term); }},
+       {"unconnected", [&](const Json& v) { return take_flag(v, faults.unconnected); }}}));
   return faults;
 }
 

@@ -18,7 +18,8 @@
 //                    "hang": true (accepts commands, never answers), "answer": "…" (to -q),
 //                    "exitAtStart": status, "crashAfter": seconds from start, "exit": its status,
 //                    "driverVersion": "570.00" (another one than the tool was built for),
-//                    "inUse": true (another daemon has the GPUs), "ignoreTerm": true}}
+//                    "inUse": true (another daemon has the GPUs), "ignoreTerm": true,
+//                    "unconnected": true (-N shows no connection to any peer)}}
 #pragma once
 
 #include "base/result.hpp"
@@ -55,6 +56,7 @@ struct ImexFaults {
   std::string driver_version = {};
   bool in_use = false;
   bool ignore_term = false;
+  bool unconnected = false;
 };
 
 struct NodeFaults {

@@ -117,6 +117,8 @@ DomainView ImexDaemon::view() const {
   view.asked = setup_.self.index;
   Member& own = view.members[setup_.self.index];
   own = {own.host, host_name_, state_, setup_.version, own_row()};
+  if (last_faults_.unconnected)
+    for (const Link& link : links_) own.row[link.index] = 'N';
   for (const Link& link : links_) {
     if (link.letter != 'C' || link.said.row.size() != setup_.nodes.size()) continue;
     const std::string host = view.members[link.index].host;

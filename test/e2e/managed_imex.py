@@ -125,6 +125,23 @@ def a_domain_is_NotReady_while_IMEX_of_a_node_is_not_READY_or_hangs(world):
 
 
 @test
+def IMEX_that_is_READY_without_its_peers_is_NotReady_and_told(world):
+    domain, found = form(world, "node-1", "node-2")
+    with undisturbed(world, "domain-node-1", "domain-node-2"):
+        world.gpu_node(NODE).faults(**imex(unconnected=True))
+        began = time.monotonic()
+        wait_reason(world, "domain", NODE, "not connected", "node-2", "NEVER_CONNECTED", seconds=120)
+        seconds = time.monotonic() - began
+        wait_status(world, "domain", "NotReady")
+        check(not is_ready(daemon(world)), "the daemon's pod is Ready")
+        world.gpu_node(NODE).faults()
+        wait_members_ready(world, domain, ("node-1", "node-2"), 40)
+        wait_status(world, "domain", "Ready", 40)
+    check(all(restarts(pod) == 0 for pod in found.values()), "a daemon was restarted")
+    return f"told after {seconds:.0f} s"
+
+
+@test
 def GPUs_held_by_a_host_service_and_an_IMEX_of_another_version_are_told(world):
     world.gpu_node("node-2").faults(**imex(driverVersion="570.00"))
     start_waiting(world, **imex(inUse=True))

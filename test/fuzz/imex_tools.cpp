@@ -1,6 +1,7 @@
 // What nvidia-smi, nvidia-imex-ctl and the kernel's files say.
 #include "base/process.hpp"
 #include "imex/capability.hpp"
+#include "imex/connections.hpp"
 #include "imex/device_major.hpp"
 #include "imex/driver_version.hpp"
 #include "imex/fabric.hpp"
@@ -21,6 +22,8 @@ void fuzz(std::string_view text) {
     (void)imex::lenient_fabric(*gpus);
     (void)imex::strict_fabric(*gpus, imex::Unfinished::is_an_error);
   }
+  if (const Result<imex::DomainView> view = imex::parse_domain(text))
+    for (const auto& [id, member] : *view) (void)imex::unconnected(*view, id);
   Output answer{.exit = {.code = 0, .signal = {}}, .out = std::string(text), .err = {}};
   const imex::HostState state = imex::judge(answer);
   require(!imex::tell(state, {}).seen.empty(), "every state is told in words");

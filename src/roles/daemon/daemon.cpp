@@ -1,7 +1,6 @@
 #include "roles/daemon/daemon.hpp"
 
 #include "base/log.hpp"
-#include "base/metrics.hpp"
 #include "base/resident.hpp"
 #include "base/task_group.hpp"
 #include "base/try.hpp"
@@ -9,6 +8,7 @@
 #include "roles/common/names.hpp"
 #include "roles/daemon/status_socket.hpp"
 
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include <fmt/format.h>
@@ -19,12 +19,19 @@ namespace {
 
 constexpr Duration farewell_limit = 8s;
 constexpr Duration start_over = 5s;
+constexpr Duration domain_limit = 10s;  // of nvidia-imex-ctl -N, which asks all peers
 
 // One write a line, with the name of who says it.
 void pass_on(std::string_view line) {
   if (line.empty()) return;
   const std::string text = fmt::format("nvidia-imex: {}\n", line);
   [[maybe_unused]] const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+}
+
+bool is_loopback(const std::string& address) {
+  boost::system::error_code failed;
+  const auto parsed = asio::ip::make_address(address, failed);
+  return !failed && parsed.is_loopback();
 }
 
 double seconds(Duration length) {
@@ -82,7 +89,16 @@ Daemon::Daemon(World world, const Config& config, k8s::Client& client, Tools too
                     .hosts_file = config.hosts_file,
                     .nodes_file = config.nodes_file()},
                    self_of(config)),
-      herald_(world.loop.get_executor(), client, world.time, config) {}
+      herald_(world.loop.get_executor(), client, world.time, config),
+      connections_({.time = world.time,
+                    .news = news_,
+                    .ask =
+                        [this, command = std::move(tools.domain)] {
+                          return imex::ask_domain({.command = command, .limit = domain_limit},
+                                                  world_.time);
+                        },
+                    .own = [this] { return id_with_peers(); },
+                    .changed = [this] { note_connections(); }}) {}
 
 Async<Result<void>> Daemon::run() {
   TaskGroup tasks(world_.loop.get_executor());
@@ -102,6 +118,7 @@ Async<Result<void>> Daemon::run_tasks(TaskGroup& tasks) try {
   tasks.spawn("nvidia-imex", supervisor_.run());
   tasks.spawn("IMEX state", state_.run());
   tasks.spawn("refresh", refresher_.run());
+  tasks.spawn("connections", connections_.run());
   tasks.spawn("pod", herald_.run(news_, [this] { return verdict(); }));
   tasks.spawn("events", herald_.send_events());
   tasks.spawn("thrift", be_thrifty());
@@ -149,16 +166,18 @@ Async<Result<void>> Daemon::stop_child() {
   co_return ok();
 }
 
-Verdict Daemon::verdict() const {
-  Facts facts;
+Circle Daemon::circle() const {
   const k8s::ObjectPtr object = membership_.object();
+  return object ? circle_of(*object, membership_.place().list, config_.clique) : Circle{};
+}
+
+Facts Daemon::facts() const {
+  Facts facts;
   facts.membership_trouble = membership_.trouble();
   facts.files_trouble = arrangement_.trouble();
-  if (object) {
-    const Circle circle = circle_of(*object, membership_.place().list, config_.clique);
-    const Member* own = circle.own(membership_.self());
-    if (own && own->ip == config_.pod_ip) facts.index = own->index;
-  }
+  const Circle members = circle();
+  const Member* own = members.own(membership_.self());
+  if (own && own->ip == config_.pod_ip) facts.index = own->index;
   facts.applied = arrangement_.applied();
   const imex::Standing& standing = supervisor_.standing();
   facts.child_up = supervisor_.up() && standing.edition == supervisor_.wished().edition;
@@ -167,7 +186,31 @@ Verdict Daemon::verdict() const {
   facts.child_trouble = child_trouble_;
   facts.identified = config_.names() ? identified_ : std::nullopt;
   facts.answer = state_.answer();
-  return judge(facts);
+  facts.unconnected = connection_trouble(connections_.faults(), members);
+  return facts;
+}
+
+Verdict Daemon::verdict() const {
+  return judge(facts());
+}
+
+std::optional<std::int64_t> Daemon::id_with_peers() const {
+  Facts known = facts();
+  known.unconnected.clear();
+  if (!judge(known).ready || circle().members.size() < 2 || is_loopback(config_.pod_ip))
+    return std::nullopt;
+  if (identified_) return identified_;
+  return config_.names() ? known.index : std::nullopt;
+}
+
+// To resolve the peers again is all that can be done without harm.
+void Daemon::note_connections() {
+  if (!connections_.faults().empty()) {
+    LOG_WARNING("nvidia-imex is READY but not connected with READY peers",
+                {{"why", facts().unconnected}});
+    refresher_.want();
+  }
+  news_.notify();
 }
 
 void Daemon::hear(std::string_view line) {
@@ -223,37 +266,6 @@ void Daemon::tell(const imex::Turn& turn) {
   }
   state_.stir();
   news_.notify();
-}
-
-k8s::HttpReply Daemon::page(std::string_view path) const {
-  if (path == "/metrics") return {200, "text/plain; version=0.0.4; charset=utf-8", metrics()};
-  if (path == "/healthz") return {.body = "ok\n"};
-  if (path != "/check" && path != "/readyz") return {.status = 404, .body = "404 page not found\n"};
-  const Verdict now = verdict();
-  if (now.ready) return {.body = now.state + "\n"};
-  return {.status = 503, .body = now.state + ": " + now.reason + "\n"};
-}
-
-std::string Daemon::metrics() const {
-  Metrics metrics;
-  const Verdict now = verdict();
-  metrics
-      .gauge("nvdra_imex_ready", "1 while this member of its domain is ready, by state.",
-             {{"state", now.state}})
-      .set(now.ready ? 1 : 0);
-  const auto count = [&](std::string_view name, std::string_view help, std::uint64_t value) {
-    metrics.counter(name, help).add(static_cast<double>(value));
-  };
-  count("nvdra_imex_starts_total", "Starts of nvidia-imex.", starts_);
-  count("nvdra_imex_crashes_total", "Ends of nvidia-imex that nobody wanted.", crashes_);
-  count("nvdra_imex_refreshes_total", "Signals to nvidia-imex to resolve its peers again.",
-        refresher_.sent());
-  count("nvdra_imex_queries_total", "Questions to nvidia-imex-ctl.", state_.questions());
-  count("nvdra_imex_mismatches_total", "Times a peer had another nodes file.", notices_);
-  count("nvdra_membership_refusals_total", "Writes of the list of members that came too late.",
-        membership_.refused());
-  client_.add_counts(metrics);
-  return metrics.text();
 }
 
 }  // namespace nvdra::roles::daemon

@@ -3,13 +3,14 @@
 //
 //   list of members ──► Arrangement ──► files, nvidia-imex (Supervisor, Refresher)
 //         ▲                                        │
-//         └── Membership ◄── judge() ◄── ChildState, log lines
+//         └── Membership ◄── judge() ◄── ChildState, Connections, log lines
 //
 // Start: status socket first, so that the probes are answered; then everything at once. Stop: the
 // parts end; then the entry is removed while nvidia-imex is told to end, both within limits.
 #pragma once
 
 #include "imex/child_state.hpp"
+#include "imex/connections.hpp"
 #include "imex/refresh.hpp"
 #include "imex/supervisor.hpp"
 #include "k8s/http_endpoint.hpp"
@@ -25,6 +26,7 @@ namespace nvdra::roles::daemon {
 struct Tools {
   Command imex;
   Command question;
+  Command domain;
 };
 
 class Daemon {
@@ -36,11 +38,17 @@ public:
   Async<Result<void>> run();
 
   Verdict verdict() const;
+  // Its id in nvidia-imex, while it is READY but for its connections, and has peers that can be
+  // asked. They do not reach a loopback address (report 95).
+  std::optional<std::int64_t> id_with_peers() const;
   k8s::HttpReply page(std::string_view path) const;
   const imex::Supervisor& supervisor() const { return supervisor_; }
   const imex::Refresher& refresher() const { return refresher_; }
 
 private:
+  Facts facts() const;
+  Circle circle() const;
+  void note_connections();
   Async<Result<void>> run_tasks(TaskGroup& tasks);
   Async<Result<void>> be_thrifty();
   Async<void> say_farewell();
@@ -60,6 +68,7 @@ private:
   Membership membership_;
   Arrangement arrangement_;
   Herald herald_;
+  imex::Connections connections_;
 
   std::string child_end_;
   std::string child_trouble_;

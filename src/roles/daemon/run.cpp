@@ -61,6 +61,7 @@ Async<Result<void>> work(World world, const Config& config) {
   if (!config.clique.empty()) {
     CO_TRY(tools.imex, imex_command(config));
     CO_TRY(tools.question, question_command(config));
+    CO_TRY(tools.domain, domain_command(config));
     CO_TRY_VOID(write_imex_files(config));
   }
   CO_TRY(k8s::Config api, k8s::load_config(config.kubeconfig));

@@ -60,4 +60,8 @@ Result<Command> question_command(const Config& config) {
   return find_tool(config, "nvidia-imex-ctl", {"-c", config.config_file(), "-q"});
 }
 
+Result<Command> domain_command(const Config& config) {
+  return find_tool(config, "nvidia-imex-ctl", {"-c", config.config_file(), "-N", "-j"});
+}
+
 }  // namespace nvdra::roles::daemon

@@ -17,5 +17,7 @@ Result<Command> find_tool(const Config& config, const std::string& name,
 Result<Command> imex_command(const Config& config);
 // nvidia-imex-ctl -c FILE -q
 Result<Command> question_command(const Config& config);
+// nvidia-imex-ctl -c FILE -N -j
+Result<Command> domain_command(const Config& config);
 
 }  // namespace nvdra::roles::daemon

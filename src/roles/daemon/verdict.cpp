@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace nvdra::roles::daemon {
 namespace {
 
@@ -18,7 +20,28 @@ Verdict without_child(const Facts& facts) {
                       facts.child_end, because(facts.child_trouble))};
 }
 
+std::string peer_text(const imex::Unconnected& fault, const Circle& circle) {
+  auto found = std::ranges::find(circle.members, fault.host, &Member::ip);
+  if (found == circle.members.end())
+    found = std::ranges::find(circle.members, fault.id, &Member::index);
+  const std::string name = found == circle.members.end() ? fault.host : found->node.value;
+  return fmt::format("{} ({})", name, fault.word);
+}
+
 }  // namespace
+
+std::string connection_trouble(const std::vector<imex::Unconnected>& faults, const Circle& circle) {
+  if (faults.empty()) return {};
+  std::string peers;
+  for (const imex::Unconnected& fault : faults)
+    peers += (peers.empty() ? "" : ", ") + peer_text(fault, circle);
+  return fmt::format(
+      "nvidia-imex is READY but not connected with nvidia-imex of {}, which is READY too, so they "
+      "cannot share memory: check that the daemons' pods reach each other's port 50000, then "
+      "delete "
+      "this pod",
+      peers);
+}
 
 Verdict judge(const Facts& facts) {
   if (!facts.membership_trouble.empty()) return {false, "JOINING", facts.membership_trouble};
@@ -38,6 +61,7 @@ Verdict judge(const Facts& facts) {
     return {false, "WRONG_INDEX",
             fmt::format("nvidia-imex took itself for member {}, but this node has index {}",
                         *facts.identified, *facts.index)};
+  if (!facts.unconnected.empty()) return {false, "UNCONNECTED", facts.unconnected};
   return {true, "READY", ""};
 }
 

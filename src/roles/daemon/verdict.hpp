@@ -3,6 +3,8 @@
 #pragma once
 
 #include "imex/child_state.hpp"
+#include "imex/connections.hpp"
+#include "roles/daemon/moves.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -22,6 +24,7 @@ struct Facts {
   std::string child_trouble = {};               // what its log said about it
   std::optional<std::int64_t> identified = {};  // the slot that the child believes to be its own
   const imex::Answer* answer = nullptr;         // nullptr = the child has not been asked yet
+  std::string unconnected = {};                 // connection_trouble()
 };
 
 struct Verdict {
@@ -31,8 +34,12 @@ struct Verdict {
   bool operator==(const Verdict&) const = default;
 };
 
-// Ready: a member with its mapping applied, the child alive and known to be READY, and the child's
-// own idea of its slot the right one (report 46).
+// One sentence about peers that nvidia-imex is not connected with; "" without any. A peer is named
+// by its node, as the list of members has it.
+std::string connection_trouble(const std::vector<imex::Unconnected>& faults, const Circle& circle);
+
+// Ready: a member with its mapping applied, the child alive and known to be READY, the child's own
+// idea of its slot the right one (report 46), and no READY peer without a connection (report 47).
 Verdict judge(const Facts& facts);
 
 }  // namespace nvdra::roles::daemon

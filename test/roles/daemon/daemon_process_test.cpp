@@ -91,10 +91,12 @@ struct Node {
     REQUIRE(written);
     Result<Command> imex = imex_command(config);
     Result<Command> question = question_command(config);
+    Result<Command> domain = domain_command(config);
     REQUIRE(imex);
     REQUIRE(question);
-    daemon = std::make_unique<Daemon>(World{loop, time}, config, client, Tools{*imex, *question},
-                                      real_random());
+    CHECK(domain->arguments == std::vector<std::string>{"-c", config.config_file(), "-N", "-j"});
+    daemon = std::make_unique<Daemon>(World{loop, time}, config, client,
+                                      Tools{*imex, *question, *domain}, real_random());
     running = true;
     asio::co_spawn(loop, daemon->run(),
                    asio::bind_cancellation_slot(
@@ -244,6 +246,18 @@ TEST_CASE("a child that takes itself for another member is never Ready", "[daemo
   node.start();
   node.until([&] { return node.daemon->verdict().state == "WRONG_INDEX"; });
   CHECK_FALSE(node.own().ready);
+}
+
+TEST_CASE("connections are not asked for at a loopback address (report 95)", "[daemon][process]") {
+  const auto loopback = GENERATE(true, false);
+  const std::string address = loopback ? "127.0.0.9" : "10.0.0.1";
+  Node node("a", address);
+  node.start();
+  node.until_ready();
+  CHECK_FALSE(node.daemon->id_with_peers());  // nobody else is there
+  node.edit({entry("a", address, 0, true), entry("b", "10.0.0.2", 1)});
+  node.until([&] { return node.count("signals", "refresh") == 1; });
+  CHECK(node.daemon->id_with_peers() == (loopback ? std::nullopt : std::optional<std::int64_t>(0)));
 }
 
 TEST_CASE("a crash loop is slow, told, and never Ready", "[daemon][process]") {

@@ -247,6 +247,7 @@ TEST_CASE("a member is ready only when everything about it holds", "[daemon][ver
       {"INIT_GPU", "says INIT_GPU", [](Facts& f) { f.answer = &starting; }},
       {"UNKNOWN", "no answer within 5 s", [](Facts& f) { f.answer = &silent; }},
       {"WRONG_INDEX", "member 0, but this node has index 1", [](Facts& f) { f.identified = 0; }},
+      {"UNCONNECTED", "not with b", [](Facts& f) { f.unconnected = "not with b"; }},
   }));
   Facts facts = good;
   row.spoil(facts);
@@ -255,4 +256,16 @@ TEST_CASE("a member is ready only when everything about it holds", "[daemon][ver
   CHECK_FALSE(verdict.ready);
   CHECK(verdict.state == row.state);
   CHECK_THAT(verdict.reason, Catch::Contains(row.says));
+}
+
+TEST_CASE("peers without a connection are named by their nodes (report 47)", "[daemon][verdict]") {
+  const Circle circle{{{.node = NodeName("a"), .ip = "10.0.0.1", .clique = {}, .index = 0},
+                       {.node = NodeName("b"), .ip = "10.0.0.2", .clique = {}, .index = 3}}};
+  CHECK(connection_trouble({}, circle).empty());
+  // As slots with names, as addresses, and a peer that the list does not know.
+  CHECK_THAT(connection_trouble({{3, "compute-domain-daemon-x-0003", "NEVER_CONNECTED"}}, circle),
+             Catch::Contains("of b (NEVER_CONNECTED), which is READY too"));
+  CHECK_THAT(
+      connection_trouble({{0, "10.0.0.2", "DISCONNECTED"}, {5, "10.0.0.9", "INVALID"}}, circle),
+      Catch::Contains("of b (DISCONNECTED), 10.0.0.9 (INVALID)"));
 }
