@@ -73,6 +73,12 @@ class Variables(ChartTest):
         self.assertNotIn("IMEX_CONFIG_OVERRIDES", hosted)
         self.assertNotIn("CD_DAEMON_PRIORITY_CLASS_NAME", hosted)
 
+    def test_requests_and_limits_of_the_daemons_are_passed_on(self):
+        self.assertNotIn("CD_DAEMON_RESOURCES_JSON", env(Rendered().controller()))
+        values = ["daemon.resources.limits.memory=256Mi", "daemon.resources.limits.cpu=1"]
+        self.assertEqual('{"limits":{"cpu":1,"memory":"256Mi"}}', env(Rendered(values).controller())["CD_DAEMON_RESOURCES_JSON"])
+        self.assertNotIn("CD_DAEMON_RESOURCES_JSON", env(Rendered([*HOST_MANAGED, *values]).controller()))
+
     def test_rolling_out_and_cleaning_up_are_asked_for(self):
         found = env(Rendered().controller())
         self.assertNotIn("CD_DAEMON_ROLL_OUT", found)

@@ -68,6 +68,10 @@
 - name: CD_DAEMON_PRIORITY_CLASS_NAME
   value: {{ . | quote }}
 {{- end }}
+{{- with .Values.daemon.resources }}
+- name: CD_DAEMON_RESOURCES_JSON
+  value: {{ toJson . | quote }}
+{{- end }}
 {{- with dig "computeDomains" "imex" "config" dict .Values.resources }}
 - name: IMEX_CONFIG_OVERRIDES
   value: "{{ range $key, $value := . }}{{ $key }}={{ $value }},{{ end }}"

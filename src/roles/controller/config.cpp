@@ -22,6 +22,7 @@ constexpr std::array own_flags{
   Flag{"image-name", "IMAGE_NAME", K::text, "", "image of the per-domain daemons", true},
   Flag{"cd-daemon-image-pull-secret-names", "CD_DAEMON_IMAGE_PULL_SECRET_NAMES", K::text, "", "pull secrets of the daemons, separated by commas"},
   Flag{"cd-daemon-priority-class-name", "CD_DAEMON_PRIORITY_CLASS_NAME", K::text, "", "priority class of the daemons"},
+  Flag{"cd-daemon-resources-json", "CD_DAEMON_RESOURCES_JSON", K::text, "", "requests and limits of the daemons' container, as JSON"},
   Flag{"cd-daemon-roll-out", "CD_DAEMON_ROLL_OUT", K::boolean, "false", "replace running daemons when image or settings change"},
   Flag{"clean-up-other-mode", "CLEAN_UP_OTHER_MODE", K::boolean, "false", "hostManaged: remove daemons and node labels that driverManaged left behind"},
   Flag{"log-verbosity-cd-daemon", "LOG_VERBOSITY_CD_DAEMON", K::integer, "", "verbosity of the daemons", true},
@@ -91,6 +92,7 @@ Result<Config> read_config(const Args& args, const Environment& environment) {
   config.daemon_verbosity = args.integer("log-verbosity-cd-daemon");
   config.max_nodes = args.integer("max-nodes-per-imex-domain");
   config.daemon_priority_class = args.text("cd-daemon-priority-class-name");
+  TRY(config.daemon_resources, parse_daemon_resources(args.text("cd-daemon-resources-json")));
   TRY(config.imex_overrides, parse_imex_overrides(args.text("imex-config-overrides")));
 
   config.roll_out_daemons = args.boolean("cd-daemon-roll-out");
@@ -126,6 +128,7 @@ Settings settings_of(const Config& config, std::string resource_version) {
                       .max_nodes = config.max_nodes,
                       .overrides = render_imex_overrides(config.imex_overrides),
                       .priority_class = config.daemon_priority_class,
+                      .resources = config.daemon_resources,
                       .gates = config.gates.to_text()};
   settings.dns_names = config.gates.enabled("IMEXDaemonsWithDNSNames");
   settings.roll_out = config.roll_out_daemons;

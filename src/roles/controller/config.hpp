@@ -22,6 +22,7 @@ struct Config {
   std::int64_t max_nodes = 18;
   std::vector<std::pair<std::string, std::string>> imex_overrides;
   std::string daemon_priority_class;
+  JsonObject daemon_resources;
   bool roll_out_daemons = false;     // change outdated DaemonSets although their daemons run
   bool clean_up_other_mode = false;  // hostManaged: remove what driverManaged left behind (W-C19)
   ImexMode mode = ImexMode::driver_managed;

@@ -42,12 +42,18 @@ Json probe(int period, int failures) {
           {"successThreshold", 1}};
 }
 
+Json resources(const DaemonShape& shape) {
+  JsonObject all = shape.resources;
+  all["claims"] = JsonArray{JsonObject{{"name", daemon_container}}};
+  return all;
+}
+
 Json container(const DaemonShape& shape) {
   return {{"name", daemon_container},
           {"image", shape.image},
           {"command", JsonArray{"compute-domain-daemon", "-v", "$(LOG_VERBOSITY)", "run"}},
           {"env", environment(shape)},
-          {"resources", {{"claims", JsonArray{JsonObject{{"name", daemon_container}}}}}},
+          {"resources", resources(shape)},
           {"startupProbe", probe(1, 1200)},
           {"livenessProbe", probe(60, 20)},
           {"readinessProbe", probe(10, 1)}};
@@ -105,6 +111,26 @@ const Json* named(const JsonArray& list, std::string_view name) {
 
 }  // namespace
 
+Result<JsonObject> parse_daemon_resources(std::string_view text) {
+  constexpr std::string_view what =
+      "--cd-daemon-resources-json (CD_DAEMON_RESOURCES_JSON; daemon.resources of the chart)";
+  if (text.empty()) return JsonObject{};
+  Result<Json> json = parse_json(text);
+  if (!json || !json->is_object())
+    return refuse(fmt::format(
+        R"({} is not a JSON object: write for example {{"limits":{{"memory":"256Mi"}}}})", what));
+  for (const auto& [kind, amounts] : json->get_object()) {
+    if ((kind != "requests" && kind != "limits") || !amounts.is_object())
+      return refuse(fmt::format("{} has \"{}\": only the objects requests and limits are possible",
+                                what, std::string_view(kind)));
+    for (const auto& [resource, amount] : amounts.get_object())
+      if (!amount.is_string() && !amount.is_number())
+        return refuse(fmt::format("{}: {} of {} is not a quantity, such as \"100m\" or \"256Mi\"",
+                                  what, std::string_view(kind), std::string_view(resource)));
+  }
+  return std::move(json->get_object());
+}
+
 Json daemon_set(const DomainUid& uid, const std::string& space, const DaemonShape& shape) {
   Json labels = {{domain_label, uid.value}};
   Json pods = {{"metadata", {{"labels", labels}}}, {"spec", pod_spec(uid, shape)}};
@@ -147,7 +173,7 @@ std::string differences(const k8s::Object& actual, const Json& wanted) {
     const Json* there = get(left, key);
     if (value && (!there || !contains(*there, *value))) names.emplace_back(key);
   };
-  for (const char* key : {"image", "command"}) compare(now, then, key);
+  for (const char* key : {"image", "command", "resources"}) compare(now, then, key);
   const JsonArray& there = array_or_empty(now, "env");
   for (const Json& wished : array_or_empty(then, "env")) {
     const Json* found = named(there, text_or_empty(wished, "name"));

@@ -20,6 +20,7 @@ struct DaemonShape {
   std::int64_t max_nodes = 18;
   std::string overrides = {};       // IMEX_CONFIG_OVERRIDES, "" = none
   std::string priority_class = {};  // "" = none
+  JsonObject resources = {};        // requests, limits of the container
   std::string gates = {};           // FEATURE_GATES
 };
 
@@ -27,6 +28,9 @@ struct DaemonShape {
 // DaemonSet from one that somebody else changed.
 inline constexpr std::string_view template_digest_annotation =
     "resource.nvidia.com/computeDomain.daemonTemplateDigest";
+
+// "{"limits":{"memory":"256Mi"},"requests":{…}}", "" = none. The error names the flag and the key.
+Result<JsonObject> parse_daemon_resources(std::string_view text);
 
 Json daemon_set(const DomainUid& uid, const std::string& space, const DaemonShape& shape);
 

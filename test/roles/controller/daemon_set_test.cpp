@@ -103,6 +103,40 @@ TEST_CASE("daemons run on tainted nodes, with pull secrets and priority when the
   CHECK(find(pod_of(bare), "priorityClassName") == nullptr);
 }
 
+TEST_CASE("daemons get the requests and limits that were asked for (report 128)",
+          "[controller][daemon_set]") {
+  DaemonShape guaranteed = shape;
+  Result<JsonObject> resources = parse_daemon_resources(
+      R"({"limits":{"cpu":1,"memory":"256Mi"},"requests":{"cpu":1,"memory":"256Mi"}})");
+  REQUIRE(resources);
+  guaranteed.resources = *resources;
+  const Json set = made(guaranteed);
+  const Json& found = container_of(set).at("resources");
+  CHECK(found.at("limits") == found.at("requests"));
+  CHECK(found.at("limits").at("memory") == Json("256Mi"));
+  CHECK(to_text(found.at("claims")) == R"([{"name":"compute-domain-daemon"}])");
+  CHECK(fit(k8s::Object(made()), made(guaranteed)) == Fit::outdated);
+  CHECK(differences(k8s::Object(made()), made(guaranteed)) == "resources");
+}
+
+TEST_CASE("requests and limits that are none are refused by name", "[controller][daemon_set]") {
+  CHECK(parse_daemon_resources("")->empty());
+  struct Row {
+    const char* text;
+    const char* says;
+  };
+  const Row row = GENERATE(values<Row>({
+      {"cpu=1", "is not a JSON object"},
+      {"[]", "daemon.resources of the chart) is not a JSON object"},
+      {R"({"claims":[]})", "has \"claims\": only"},
+      {R"({"limits":5})", "has \"limits\": only"},
+      {R"({"limits":{"cpu":[1]}})", "limits of cpu is not a quantity"},
+  }));
+  Result<JsonObject> resources = parse_daemon_resources(row.text);
+  REQUIRE_FALSE(resources);
+  CHECK_THAT(resources.error().text(), Catch::Contains(row.says));
+}
+
 TEST_CASE("what the server adds to a DaemonSet is no difference", "[controller][daemon_set]") {
   Json stored = made();
   stored.at("spec").at("template").at("spec").get_object()["schedulerName"] = "default-scheduler";
