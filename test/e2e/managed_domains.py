@@ -1,5 +1,6 @@
 """Several nodes in a domain, several domains in a cluster, and objects of others that look like ours."""
 
+import json
 import re
 
 from commands import check, check_in, stays, wait
@@ -159,3 +160,25 @@ def a_daemon_is_shaped_as_documented(world):
     check(name_of(pod).startswith(daemon_set_name(domain)) and not spec.get("hostNetwork"), name_of(pod))
     check(pod["metadata"]["labels"].get(f"{LABEL}.cliqueID") == CLIQUE, str(pod["metadata"]["labels"]))
     check(spec["containers"][0]["name"] == CONTAINER, spec["containers"][0]["name"])
+
+
+@test
+def a_domain_of_a_framework_has_a_name_of_the_servers_and_goes_with_its_owner(world):
+    world.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "replica", "namespace": "default"}})
+    owner = world.get("configmap", "replica")
+    wanted = compute_domain("unused", "replica-channel")
+    wanted["metadata"] = {"generateName": "replica-", "namespace": "default", "ownerReferences": [
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": "replica", "uid": uid_of(owner), "blockOwnerDeletion": True}]}
+    created = world.kubectl("create", "-f", "-", "-o", "name", text=json.dumps(wanted))
+    name = created.strip().partition("/")[2]
+    check(re.fullmatch("replica-[a-z0-9]{5}", name) is not None, name)
+    world.apply(workload("work", "replica-channel", node="node-1"))
+    world.wait_pod_ready("work")
+    domain = wait("the domain Ready with its node", lambda: set(nodes_of(world.get("computedomain", name))) == {"node-1"}
+                  and status_of(world, name) == "Ready" and world.get("computedomain", name), 20)
+    check(domain["metadata"]["ownerReferences"] == wanted["metadata"]["ownerReferences"], str(domain["metadata"]))
+    world.delete("pod", "work", seconds=10)
+    world.delete("configmap", "replica")
+    wait("no domain, template, DaemonSet or clique", lambda: not any((
+        world.get("computedomain", name), world.get("resourceclaimtemplate", "replica-channel"),
+        world.get("daemonset", daemon_set_name(domain), NAMESPACE), clique(world, domain))), 40)
