@@ -61,10 +61,12 @@ std::vector<Unconnected> unconnected(const DomainView& view, std::int64_t own) {
   const auto self = view.find(own);
   if (self == view.end() || self->second.state != ready) return found;
   for (const auto& [id, peer] : view) {
-    if (id == own || peer.state != ready) continue;
+    if (id == own) continue;
     std::string_view word = fault_between(view, own, id);
     if (word.empty()) word = fault_between(view, id, own);
-    if (!word.empty()) found.push_back({id, peer.host, std::string(word)});
+    Unconnected fault{id, peer.host, std::string(word)};
+    if (fault.refused() || (!word.empty() && peer.state == ready))
+      found.push_back(std::move(fault));
   }
   return found;
 }

@@ -3,7 +3,9 @@
 // (imex-facts.md 4; reports 47, 95).
 //   * `-N -j` shows every configured member. The entry of one that was not reached is made up from
 //     the nodes file, so nothing follows from it: a peer that is away holds nobody up. A peer that
-//     says READY itself, and is not connected with this member in both directions, is a fault.
+//     says READY itself, and is not connected with this member in both directions, is a fault. So
+//     is one that this member refuses ("MISMATCH": another nodes file, another version): it is not
+//     reached, but it is there, and stays refused until nvidia-imex is restarted.
 //   * A connection takes its time after a start, a crash or a new address: what is seen counts only
 //     if each answer has shown it for `settled_after`.
 //   * The tool asks the peers, and may hang for it. It is asked rarely and within a limit; without
@@ -46,8 +48,9 @@ struct Unconnected {
   std::string host;
   std::string word;  // of the direction that is not connected: "NEVER_CONNECTED"
   auto operator<=>(const Unconnected&) const = default;
+  bool refused() const { return word.find("MISMATCH") != std::string::npos; }
 };
-// READY peers of member `own`, in the order of their ids.
+// The faults that member `own` has with its peers, in the order of their ids.
 std::vector<Unconnected> unconnected(const DomainView& view, std::int64_t own);
 
 // Runs `nvidia-imex-ctl -c FILE -N -j`. Errors: it failed, gave no answer in time, or no JSON.

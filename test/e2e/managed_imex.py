@@ -142,6 +142,29 @@ def IMEX_that_is_READY_without_its_peers_is_NotReady_and_told(world):
 
 
 @test
+def a_member_with_another_nodes_file_is_refused_and_told(world):
+    """As a daemon of a release that names the slots differently has."""
+    domain, found = form(world, "node-1", "node-2")
+    container = found["node-2"]["status"]["containerStatuses"][0]["containerID"]
+    with undisturbed(world, "domain-node-1", "domain-node-2"):
+        nodes = container_path(main_process(container), "/imexd/nodes.cfg")
+        nodes.write_text(nodes.read_text() + "compute-domain-daemon-of-another-release\n")
+        (old,) = named(container, "nvidia-imex")
+        subprocess.run(["kill", "-KILL", str(old)], check=True)
+        began = time.monotonic()
+        wait_reason(world, "domain", "refuses", "node-1", "node-2", "MISMATCH", "one release", seconds=120)
+        seconds = time.monotonic() - began
+        wait_status(world, "domain", "NotReady")
+        for pod in found.values():
+            world.delete("pod", name_of(pod), "-n", NAMESPACE)
+        wait("two other daemons", lambda: (now := daemons(world, domain)) and set(now) == set(found) and not any(
+            uid_of(now[node]) == uid_of(found[node]) for node in found), 40)
+        wait_members_ready(world, domain, ("node-1", "node-2"), 40)
+        wait_status(world, "domain", "Ready", 40)
+    return f"told after {seconds:.0f} s"
+
+
+@test
 def GPUs_held_by_a_host_service_and_an_IMEX_of_another_version_are_told(world):
     world.gpu_node("node-2").faults(**imex(driverVersion="570.00"))
     start_waiting(world, **imex(inUse=True))

@@ -103,6 +103,14 @@ TEST_CASE("nothing follows from members that are away, nor from an own entry tha
   CHECK(unconnected({}, 0).empty());
 }
 
+TEST_CASE("a peer that is refused for its nodes file is a fault though it is not reached",
+          "[imex][connections]") {
+  DomainView view = domain("NODE_MAP_MISMATCH");
+  view[1].state = "UNAVAILABLE";
+  CHECK(unconnected(view, 0) == std::vector<Unconnected>{{1, "10.0.0.2", "NODE_MAP_MISMATCH"}});
+  CHECK(unconnected(view, 0).front().refused());
+}
+
 TEST_CASE("answers of the tool that are no domain are errors", "[imex][connections]") {
   for (const char* text :
        {"", "Connectivity Table Legend:", "[]", "{}", R"({"nodes": []})", R"({"nodes": {"x": {}}})",

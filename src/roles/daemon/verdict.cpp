@@ -1,6 +1,7 @@
 #include "roles/daemon/verdict.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -20,27 +21,35 @@ Verdict without_child(const Facts& facts) {
                       facts.child_end, because(facts.child_trouble))};
 }
 
-std::string peer_text(const imex::Unconnected& fault, const Circle& circle) {
+const Member* peer_of(const imex::Unconnected& fault, const Circle& circle) {
   auto found = std::ranges::find(circle.members, fault.host, &Member::ip);
   if (found == circle.members.end())
     found = std::ranges::find(circle.members, fault.id, &Member::index);
-  const std::string name = found == circle.members.end() ? fault.host : found->node.value;
-  return fmt::format("{} ({})", name, fault.word);
+  return found == circle.members.end() ? nullptr : &*found;
 }
 
 }  // namespace
 
 std::string connection_trouble(const std::vector<imex::Unconnected>& faults, const Circle& circle) {
-  if (faults.empty()) return {};
-  std::string peers;
+  std::vector<std::string> apart;
+  std::vector<std::string> refused;
   for (const imex::Unconnected& fault : faults)
-    peers += (peers.empty() ? "" : ", ") + peer_text(fault, circle);
+    if (const Member* peer = peer_of(fault, circle))
+      (fault.refused() ? refused : apart)
+          .push_back(fmt::format("{} ({})", peer->node.value, fault.word));
+  if (!refused.empty())
+    return fmt::format(
+        "nvidia-imex refuses nvidia-imex of {} until one of them is restarted: it has another "
+        "version or nodes file, as daemons of different releases have; bring all nodes of the "
+        "domain to one release and one driver, then delete the daemons' pods",
+        fmt::join(refused, ", "));
+  if (apart.empty()) return {};
   return fmt::format(
       "nvidia-imex is READY but not connected with nvidia-imex of {}, which is READY too, so they "
       "cannot share memory: check that the daemons' pods reach each other's port 50000, then "
       "delete "
       "this pod",
-      peers);
+      fmt::join(apart, ", "));
 }
 
 Verdict judge(const Facts& facts) {

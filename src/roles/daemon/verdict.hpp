@@ -34,8 +34,8 @@ struct Verdict {
   bool operator==(const Verdict&) const = default;
 };
 
-// One sentence about peers that nvidia-imex is not connected with; "" without any. A peer is named
-// by its node, as the list of members has it.
+// One sentence about peers that nvidia-imex is not connected with, or refuses; "" without any. Only
+// members of the circle count, and are named by their nodes.
 std::string connection_trouble(const std::vector<imex::Unconnected>& faults, const Circle& circle);
 
 // Ready: a member with its mapping applied, the child alive and known to be READY, the child's own

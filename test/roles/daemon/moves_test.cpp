@@ -265,7 +265,14 @@ TEST_CASE("peers without a connection are named by their nodes (report 47)", "[d
   // As slots with names, as addresses, and a peer that the list does not know.
   CHECK_THAT(connection_trouble({{3, "compute-domain-daemon-x-0003", "NEVER_CONNECTED"}}, circle),
              Catch::Contains("of b (NEVER_CONNECTED), which is READY too"));
-  CHECK_THAT(
-      connection_trouble({{0, "10.0.0.2", "DISCONNECTED"}, {5, "10.0.0.9", "INVALID"}}, circle),
-      Catch::Contains("of b (DISCONNECTED), 10.0.0.9 (INVALID)"));
+  CHECK_THAT(connection_trouble({{0, "10.0.0.2", "DISCONNECTED"}}, circle),
+             Catch::Contains("of b (DISCONNECTED)"));
+  CHECK(connection_trouble({{5, "10.0.0.9", "NEVER_CONNECTED"}}, circle).empty());
+}
+
+TEST_CASE("a peer of another release is told as such", "[daemon][verdict]") {
+  const Circle circle{{{.node = NodeName("b"), .ip = "10.0.0.2", .clique = {}, .index = 3}}};
+  CHECK_THAT(connection_trouble({{3, "x", "NODE_MAP_MISMATCH"}}, circle),
+             Catch::Contains("refuses nvidia-imex of b (NODE_MAP_MISMATCH) until") &&
+                 Catch::Contains("one release"));
 }
