@@ -1,6 +1,8 @@
 """What the chart refuses, and the sentence that it gives."""
 
-from support import HOST_MANAGED, ChartTest, Rendered
+import re
+
+from support import HOST_MANAGED, ROOT, ChartTest, Rendered
 
 IMEX = "resources.computeDomains.imex"
 
@@ -35,7 +37,10 @@ class Refusals(ChartTest):
                          f"{IMEX}.hostSocketPath={path}")
 
     def test_computed_imex_settings_cannot_be_overridden(self):
-        for key in ("IMEX_CMD_BIND_INTERFACE_IP", "IMEX_NODE_CONFIG_FILE"):
+        source = (ROOT / "src/roles/common/imex_overrides.cpp").read_text(encoding="utf-8")
+        refused_by_the_program = re.findall(r'"([A-Z_]+)"', re.search(r"computed_keys\{(.*?)\}", source, re.DOTALL)[1])
+        self.assertIn("SERVER_PORT", refused_by_the_program)
+        for key in refused_by_the_program:
             self.refused(f"{IMEX}.config.{key} is computed by the driver: remove it", f"{IMEX}.config.{key}=x")
         self.refused("cannot be passed on", rf"{IMEX}.config.A=1\,2")
 

@@ -72,8 +72,10 @@ true
 
 {{- define "nvdra.checkImexConfig" -}}
 {{- $where := "resources.computeDomains.imex.config" -}}
+{{- /* The same list as the controller's and the daemons'. */ -}}
+{{- $computed := list "BIND_INTERFACE_IP" "DAEMONIZE" "IMEX_CMD_BIND_INTERFACE_IP" "IMEX_CMD_ENABLED" "IMEX_CMD_PORT" "IMEX_CMD_UNIX_DOMAIN_PATH" "IMEX_NODE_CONFIG_FILE" "SERVER_PORT" -}}
 {{- range $key, $value := dig "computeDomains" "imex" "config" dict .Values.resources -}}
-{{- if has (trim $key) (list "IMEX_CMD_BIND_INTERFACE_IP" "IMEX_NODE_CONFIG_FILE") -}}
+{{- if has (trim $key) $computed -}}
 {{- fail (printf "\n%s.%s is computed by the driver: remove it." $where $key) -}}
 {{- end -}}
 {{- if or (not (trim $key)) (regexMatch "[,=\\r\\n]" $key) (regexMatch "[,\\r\\n]" (toString $value)) -}}
