@@ -119,6 +119,11 @@ class Variables(ChartTest):
     def test_a_users_variable_cannot_contradict_a_value(self):
         for role, name, value in (("controller.containers.computeDomain", "IMEX_MODE", "resources.computeDomains.imex.mode"),
                                   ("controller.containers.computeDomain", "FEATURE_GATES", "featureGates"),
+                                  ("controller.containers.computeDomain", "CLEAN_UP_OTHER_MODE",
+                                   "resources.computeDomains.imex.cleanUpOtherMode"),
+                                  ("controller.containers.computeDomain", "CD_DAEMON_ROLL_OUT",
+                                   "resources.computeDomains.imex.rollOutDaemons"),
+                                  ("controller.containers.computeDomain", "CD_DAEMON_RESOURCES_JSON", "daemon.resources"),
                                   ("kubeletPlugin.containers.computeDomains", "IMEX_MODE", "resources.computeDomains.imex.mode"),
                                   ("kubeletPlugin.containers.computeDomains", "NVIDIA_DRIVER_ROOT", "nvidiaDriverRoot")):
             self.refused(f"{role}.env must not set {name}: use the value {value},", f"{role}.env[0].name={name}",

@@ -2,6 +2,9 @@
 {{- $owned := dict
   "IMEX_MODE" "resources.computeDomains.imex.mode"
   "IMEX_ISOLATION" "resources.computeDomains.imex.isolation"
+  "CLEAN_UP_OTHER_MODE" "resources.computeDomains.imex.cleanUpOtherMode"
+  "CD_DAEMON_ROLL_OUT" "resources.computeDomains.imex.rollOutDaemons"
+  "CD_DAEMON_RESOURCES_JSON" "daemon.resources"
   "FEATURE_GATES" "featureGates"
   "HTTP_ENDPOINT" "controller.metrics.httpEndpoint"
   "LEADER_ELECTION_ENABLED" "controller.leaderElection.enabled"

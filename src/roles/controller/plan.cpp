@@ -26,10 +26,10 @@ Plan plan_host_managed(const Domain& domain, const Observed& observed, const Set
     plan.findings.push_back(
         {"ModeConflict", true, "LeftoversOfDriverManaged",
          fmt::format("ResourceClaimTemplate {} and its DaemonSet are left over from mode "
-                     "driverManaged: set imex.mode back to driverManaged and delete this "
-                     "ComputeDomain before you change the mode, or have them removed with "
-                     "CLEAN_UP_OTHER_MODE=true on the controller",
-                     left.front()->key().text()),
+                     "driverManaged: set resources.computeDomains.imex.mode back to driverManaged "
+                     "and delete this ComputeDomain before you change the mode, or have them "
+                     "removed with {}",
+                     left.front()->key().text(), how_to_clean_up),
          true});
     plan.findings.push_back(as_ready(plan.findings.back()));
     plan.findings.back().holds = false;
@@ -121,9 +121,9 @@ Plan plan_deletion(const Domain& domain, const Observed& observed, const Setting
     plan.findings.push_back(
         {"Ready", false, "Terminating",
          fmt::format("waiting for ResourceClaimTemplate {} and its DaemonSet, left over from mode "
-                     "driverManaged: set imex.mode back to driverManaged, or have them removed "
-                     "with CLEAN_UP_OTHER_MODE=true on the controller",
-                     left.front()->key().text()),
+                     "driverManaged: set resources.computeDomains.imex.mode back to driverManaged, "
+                     "or have them removed with {}",
+                     left.front()->key().text(), how_to_clean_up),
          true});
   } else if (observed.domain->has_finalizer(finalizer)) {
     plan.actions.push_back(Release{Kind::domain, observed.domain});

@@ -33,11 +33,13 @@ Finding not_current(const k8s::Object& found, const Json& wanted, Fit how) {
                         "as it should be",
                         place, differences(found, wanted)),
             true};
-  return {"DaemonsCurrent", false, "DaemonSetOutdated",
-          fmt::format("DaemonSet {} was made for other settings ({}) and keeps them while it is in "
-                      "use; to change it now, delete it, or set CD_DAEMON_ROLL_OUT=true on the "
-                      "controller: its daemons are then replaced under running workloads",
-                      place, differences(found, wanted))};
+  return {
+      "DaemonsCurrent", false, "DaemonSetOutdated",
+      fmt::format("DaemonSet {} was made for other settings ({}) and keeps them while it is in "
+                  "use; to change it now, delete it, or set the chart's value "
+                  "resources.computeDomains.imex.rollOutDaemons=true (flag "
+                  "--cd-daemon-roll-out): its daemons are then replaced under running workloads",
+                  place, differences(found, wanted))};
 }
 
 // An existing DaemonSet of ours that stays.

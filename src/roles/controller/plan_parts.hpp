@@ -5,6 +5,12 @@
 
 namespace nvdra::roles::controller {
 
+// How a human has the leftovers of driverManaged removed (W-C19). The value, not the flag alone:
+// only the value brings the rights.
+inline constexpr std::string_view how_to_clean_up =
+    "the chart's value resources.computeDomains.imex.cleanUpOtherMode=true (flag "
+    "--clean-up-other-mode, and the rights for it)";
+
 // Delete, then let go: the order in which an object of ours leaves.
 void plan_removal(Kind kind, const k8s::ObjectPtr& object, std::vector<Action>& actions);
 
