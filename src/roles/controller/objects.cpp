@@ -17,7 +17,8 @@ Json metadata(const std::string& space, const std::string& name, const DomainUid
   return {{"namespace", space},
           {"name", name},
           {"finalizers", JsonArray{std::string(finalizer)}},
-          {"labels", {{domain_label, uid.value}, {target_label, target}}}};
+          {"labels", {{domain_label, uid.value}, {target_label, target}}},
+          {"annotations", {{made_as_annotation, space + "/" + name}}}};
 }
 
 }  // namespace
@@ -87,11 +88,23 @@ bool made_for(const k8s::Object& object, const DomainUid& uid) {
   const Json* label = object.label(domain_label);
   if (!label || !label->is_string() || label->get_string() != uid.value) return false;
   if (!object.has_finalizer(finalizer) && !object.deleting()) return false;
+  std::string_view made_as = object.annotation_text(made_as_annotation);
+  if (!made_as.empty() && made_as != object.key().text()) return false;
   const JsonArray& configs = array_or_empty(object.json(), "spec/spec/devices/config");
   return std::ranges::any_of(configs, [&](const Json& config) {
     return text_or_empty(config, "opaque/driver") == driver_name &&
            text_or_empty(config, "opaque/parameters/domainID") == uid.value;
   });
+}
+
+bool is_workload_template(const k8s::Object& object, const Domain& domain) {
+  return object.key() == k8s::ObjectKey{domain.key.space, domain.template_name};
+}
+
+bool is_daemon_template(const k8s::Object& object, const DomainUid& uid,
+                        const std::vector<std::string>& spaces) {
+  return object.name() == daemon_object_name(uid) &&
+         std::ranges::find(spaces, object.space()) != spaces.end();
 }
 
 bool is_target(const k8s::Object& object, std::string_view target) {

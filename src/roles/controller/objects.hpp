@@ -6,8 +6,13 @@
 #include "roles/common/imex_mode.hpp"
 
 #include <string>
+#include <vector>
 
 namespace nvdra::roles::controller {
+
+// Annotation of our templates: "namespace/name" under which the controller made it. A copy under
+// another name carries its original's, and is not ours (W-S3).
+inline constexpr std::string_view made_as_annotation = "resource.nvidia.com/computeDomain.madeAs";
 
 // What we read of a ComputeDomain.
 struct Domain {
@@ -36,9 +41,17 @@ Json daemon_template(const DomainUid& uid, const std::string& space,
 bool contains(const Json& actual, const Json& wanted);
 
 // Whether a ResourceClaimTemplate was made for the domain `uid` by this controller (or by the
-// original one): label, finalizer and the domainID in its config agree. A label alone proves
-// nothing (W-S3).
+// original one): label, finalizer and the domainID in its config agree, and the annotation, if
+// there is one, names this object. A label alone proves nothing (W-S3). Where the template must
+// stand, if the domain is known, is_workload_template() says.
 bool made_for(const k8s::Object& object, const DomainUid& uid);
+
+// Of templates that made_for() the domain: whether it is its workload template, or the one of its
+// daemons, in one of the managed namespaces `spaces`. Both go by place and name: a lost target
+// label changes nothing.
+bool is_workload_template(const k8s::Object& object, const Domain& domain);
+bool is_daemon_template(const k8s::Object& object, const DomainUid& uid,
+                        const std::vector<std::string>& spaces);
 
 bool is_target(const k8s::Object& object, std::string_view target);
 

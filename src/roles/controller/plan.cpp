@@ -105,9 +105,8 @@ std::string held_by_others(const Observed& observed, const Settings& settings,
 Plan plan_deletion(const Domain& domain, const Observed& observed, const Settings& settings) {
   Plan plan;
   std::vector<k8s::ObjectPtr> own = observed.templates;
-  std::erase_if(own, [&](const k8s::ObjectPtr& object) {
-    return !is_target(*object, target_workload) || object->space() != domain.key.space;
-  });
+  std::erase_if(
+      own, [&](const k8s::ObjectPtr& object) { return !is_workload_template(*object, domain); });
   for (const k8s::ObjectPtr& object : own) plan_removal(Kind::claim_template, object, plan.actions);
   if (settings.manages_daemons()) plan_daemons_removal(observed, settings, plan.actions);
   if (!plan.actions.empty()) return plan;
@@ -154,7 +153,9 @@ Plan plan_orphans(const Remains& remains, const Settings& settings) {
   for (const k8s::ObjectPtr& object : remains.templates) {
     bool of_daemons = !is_target(*object, target_workload);
     // Without its DaemonSet in view a daemon template is not ours to judge.
-    if (of_daemons && !settings.manages_daemons()) continue;
+    if (of_daemons &&
+        (!settings.manages_daemons() || !is_daemon_template(*object, remains.uid, settings.spaces)))
+      continue;
     plan_removal(Kind::claim_template, object, plan.actions);
   }
   if (!remains.nodes.empty()) plan.actions.push_back(Unlabel{remains.uid, remains.nodes});

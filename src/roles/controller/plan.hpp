@@ -4,8 +4,8 @@
 //
 // Rules
 //   * A finalizer is never added to an object that is being deleted.
-//   * An object is ours only if made_for() / daemon_set_made_for() says so; a foreign one is never
-//     adopted, changed or deleted (W-S3).
+//   * An object is ours only if made_for() / daemon_set_made_for() says so, and it stands where we
+//     make it; a foreign one, or a copy, is never adopted, changed or deleted (W-S3).
 //   * The workload template comes first: while its name is taken nothing else is created (W-C8).
 //   * Deletion needs no waiting of ours: delete, take our finalizer away, each object for itself,
 //   and

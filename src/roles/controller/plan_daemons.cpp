@@ -74,9 +74,8 @@ std::vector<k8s::ObjectPtr> own_daemon_templates(const Observed& observed, const
                                                  const Settings& settings) {
   std::vector<k8s::ObjectPtr> ours = observed.templates;
   std::erase_if(ours, [&](const k8s::ObjectPtr& object) {
-    bool managed = std::ranges::find(settings.spaces, object->space()) != settings.spaces.end();
-    return !managed || object->name() != daemon_object_name(uid) ||
-           !is_target(*object, target_daemon);
+    return !is_daemon_template(*object, uid, settings.spaces) ||
+           is_target(*object, target_workload);
   });
   return ours;
 }

@@ -301,6 +301,26 @@ TEST_CASE("what is left of a vanished domain goes in one go (W-C6)", "[controlle
   CHECK(told(plan_orphans(remains, managed).actions) == daemons + "; " + daemons + "; unlabel a");
 }
 
+TEST_CASE("of a vanished domain only a daemon template in its own place goes (W-S3)",
+          "[controller][plan]") {
+  // As the original driver made it: without a word about its place.
+  auto plain = changed(daemon_template_of(), {{"metadata", {{"annotations", nullptr}}}});
+  auto renamed = changed(plain, {{"metadata", {{"name", "mine"}}}});
+  auto moved = changed(plain, {{"metadata", {{"namespace", "default"}}}});
+  for (const auto& copy : {renamed, moved}) {
+    REQUIRE(made_for(*copy, DomainUid(uid)));
+    CHECK(told(plan_orphans({DomainUid(uid), {copy}}, managed).actions).empty());
+  }
+  CHECK_FALSE(told(plan_orphans({DomainUid(uid), {plain}}, managed).actions).empty());
+}
+
+TEST_CASE("a daemon template that lost its target label gets it back", "[controller][plan]") {
+  Observed observed = formed();
+  observed.templates[1] =
+      changed(daemon_template_of(), {{"metadata", {{"labels", {{target_label, nullptr}}}}}});
+  CHECK(told(plan_domain(observed, managed).actions) == "mark " + daemon_place);
+}
+
 TEST_CASE("after a change of mode hostManaged refuses the domain, or cleans up when told (W-C19)",
           "[controller][plan]") {
   Settings host{.mode = ImexMode::host_managed, .resource_version = "v1", .spaces = {"driver"}};

@@ -96,6 +96,31 @@ TEST_CASE("our label alone does not make a template ours", "[controller][objects
   CHECK_FALSE(made_for(*object(other_config), DomainUid(uid)));
 }
 
+TEST_CASE("a copy of our template under another name is left alone (W-S3)", "[controller][plan]") {
+  auto cd = domain({.deleting = true});
+  const Json where = GENERATE(Json{{"name", "mine"}}, Json{{"namespace", "elsewhere"}});
+  auto copy = changed(template_of(cd, host.mode), {{"metadata", where}});
+  CHECK_FALSE(made_for(*copy, DomainUid(uid)));
+
+  SECTION("one of a template that the original driver made tells nothing of its origin") {
+    copy = changed(copy, {{"metadata", {{"annotations", nullptr}}}});
+    REQUIRE(made_for(*copy, DomainUid(uid)));
+    Observed observed = seen(cd);
+    observed.templates.push_back(copy);
+    CHECK(told(plan_domain(observed, host).actions) == "release default/my-compute-domain");
+  }
+}
+
+TEST_CASE("a template of the original driver is adopted where it must stand, without its label too",
+          "[controller][plan]") {
+  auto cd = domain({.deleting = true});
+  auto original =
+      changed(template_of(cd, host.mode),
+              {{"metadata", {{"annotations", nullptr}, {"labels", {{target_label, nullptr}}}}}});
+  CHECK(told(plan_domain(seen(cd, original), host).actions) ==
+        "delete default/imex-channel-0; release default/imex-channel-0");
+}
+
 TEST_CASE("a template that a user deleted is let go, and made again", "[controller][plan]") {
   auto cd = domain();
   auto going = changed(template_of(cd, host.mode),
