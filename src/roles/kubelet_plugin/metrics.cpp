@@ -62,7 +62,7 @@ void Metrics::count_devices(const dra::Checkpoint& checkpoint) {
 void Metrics::watch_fabric(Fabric fabric) {
   registry_.counter(
       "nvdra_fabric_clique_changes_total",
-      "How often this node's fabric clique has become another one.", {},
+      "How often this node's fabric clique has become another one or was lost.", {},
       [changes = std::move(fabric.changes)] { return static_cast<double>(changes()); });
   registry_.gauge("nvdra_fabric_mixed",
                   "1 while some GPUs of this node are in no fabric clique and others are.", {},

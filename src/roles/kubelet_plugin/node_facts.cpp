@@ -51,18 +51,9 @@ void NodeFacts::take(const imex::Fabric& fabric) {
   bool first = !clique_.has_value();
   if (first)
     for (const std::string& note : fabric.notes) LOG_INFO(0, log::Plain{note});
+  if (clique_ && !clique_->empty() && fabric.clique.empty()) return take_loss();
+  lost_ = false;
   take_mixed(fabric.mixed);
-  bool lost = clique_ && !clique_->empty() && fabric.clique.empty();
-  if (lost) {
-    std::string why =
-        "this node was in clique " + clique_->value +
-        ", and its GPUs report no fabric now: check the fabric manager and nvidia-smi -q";
-    if (why == trouble_) return;
-    LOG_ERROR("The fabric clique has disappeared", {{"clique", clique_->value}});
-    trouble_ = std::move(why);
-    news_.notify();
-    return;
-  }
   if (clique_ && *clique_ != fabric.clique) {
     LOG_WARNING("The fabric clique has changed",
                 {{"before", clique_->value}, {"now", fabric.clique.value}});
@@ -78,6 +69,23 @@ void NodeFacts::take(const imex::Fabric& fabric) {
   clique_ = fabric.clique;
   trouble_.clear();
   if (changed) news_.notify();
+}
+
+// Counted and told once, however often the GPUs cannot be asked meanwhile.
+void NodeFacts::take_loss() {
+  std::string why =
+      "this node was in clique " + clique_->value +
+      ", and its GPUs report no fabric now: check the fabric manager and nvidia-smi -q";
+  if (!std::exchange(lost_, true)) {
+    LOG_ERROR("The fabric clique has disappeared", {{"clique", clique_->value}});
+    ++clique_changes_;
+    if (tell_)
+      tell_("FabricCliqueLost",
+            why + "; until then its claims and IMEX daemons still count on the former clique");
+  }
+  if (why == trouble_) return;
+  trouble_ = std::move(why);
+  news_.notify();
 }
 
 void NodeFacts::take_mixed(const std::string& mixed) {

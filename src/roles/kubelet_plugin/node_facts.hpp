@@ -36,7 +36,7 @@ public:
   const std::string& refusal() const { return refusal_; }
   // GPUs without clique on a node that has one (18.1 no. 23), one sentence; "" = none.
   const std::string& mixed() const { return mixed_; }
-  // How often the clique has become another one since start (18.1 no. 22).
+  // How often the clique has become another one, or has been lost, since start (18.1 no. 22).
   int clique_changes() const { return clique_changes_; }
 
   // Whether the driver must know host names: not in hostManaged, not without the gate for them.
@@ -47,6 +47,7 @@ public:
 
 private:
   void take(const imex::Fabric& fabric);
+  void take_loss();
   void take_mixed(const std::string& mixed);
   void judge_driver();
   Result<imex::Fabric> judge() const;
@@ -63,6 +64,7 @@ private:
   std::string judged_version_;
   std::string mixed_;
   int clique_changes_ = 0;
+  bool lost_ = false;  // clique_ is the last one, the GPUs report none now
   Tell tell_;
 };
 

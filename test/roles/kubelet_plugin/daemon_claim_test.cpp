@@ -198,3 +198,37 @@ TEST_CASE("a clique that changes is counted, logged and told", "[plugin][daemon]
   CHECK_THAT(told[1], Catch::StartsWith("FabricCliqueChanged: ") && Catch::Contains(node_clique) &&
                           Catch::Contains("555555555555.9"));
 }
+
+TEST_CASE("a fabric that is lost is counted and told once, and again after its return",
+          "[plugin][daemon]") {
+  if (fake::must_skip_root_tests()) return;
+  ManagedNode node;
+  std::vector<std::string> told;
+  node.facts.on_finding(
+      [&](std::string reason, std::string message) { told.push_back(reason + ": " + message); });
+  auto answer = [&](const char* smi) {
+    node.root.tool("/usr/bin/nvidia-smi", smi);
+    REQUIRE(node.run(node.ask_facts()));
+  };
+  answer(smi_without_fabric);
+  CHECK(node.facts.clique_changes() == 1);
+  REQUIRE(told.size() == 1);
+  CHECK_THAT(told[0], Catch::StartsWith("FabricCliqueLost: ") && Catch::Contains(node_clique) &&
+                          Catch::Contains("report no fabric now"));
+  CHECK_THAT(node.facts.trouble(), Catch::Contains("report no fabric now"));
+  CHECK(node.facts.clique()->value == node_clique);
+
+  answer("exit 9\n");  // meanwhile the GPUs cannot be asked
+  CHECK_THAT(node.facts.trouble(), !Catch::Contains("report no fabric now"));
+  answer(smi_without_fabric);
+  CHECK_THAT(node.facts.trouble(), Catch::Contains("report no fabric now"));
+  CHECK(node.facts.clique_changes() == 1);
+  CHECK(told.size() == 1);
+
+  answer(smi_with_fabric);
+  CHECK(node.facts.trouble().empty());
+  CHECK(node.facts.clique_changes() == 1);
+  answer(smi_without_fabric);
+  CHECK(node.facts.clique_changes() == 2);
+  CHECK(told.size() == 2);
+}
