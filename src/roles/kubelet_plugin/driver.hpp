@@ -23,7 +23,8 @@
 //
 // unprepare(): needs nothing but the checkpoint. A prepare of the same claim that is being held
 // ends when it next looks. The node label goes with the last claim of its domain; while the API
-// server is away the call waits for it.
+// server is away the call waits for it. In hostManaged a label that driverManaged has left goes as
+// well, and if it cannot, the claim does not wait.
 #pragma once
 
 #include "cdi/spec_dir.hpp"
@@ -37,6 +38,7 @@
 #include "roles/kubelet_plugin/domains.hpp"
 #include "roles/kubelet_plugin/gate.hpp"
 #include "roles/kubelet_plugin/ledger.hpp"
+#include "roles/kubelet_plugin/left_label.hpp"
 #include "roles/kubelet_plugin/metrics.hpp"
 #include "roles/kubelet_plugin/node_facts.hpp"
 #include "roles/kubelet_plugin/node_label.hpp"
@@ -77,6 +79,7 @@ struct DriverParts {
   NodeLabel* label = nullptr;
   DomainDirectories* directories = nullptr;
   BaseSpec* base = nullptr;
+  LeftLabel* left_label = nullptr;  // hostManaged only
 };
 
 class Driver final : public dra::Plugin {

@@ -76,6 +76,10 @@ public:
                       .namespaces = config.namespaces(),
                       .cliques = config.gates.enabled("ComputeDomainCliques")}),
         node_label_(executor(), client, world.time, NodeName(config.node_name), news_),
+        left_label_(node_label_, domains_, world.time, NodeName(config.node_name),
+                    [this](std::string reason, std::string message) {
+                      tell_node(std::move(reason), std::move(message));
+                    }),
         directories_(directory_.get(), config.plugin_directory()),
         base_(cdi_, roots(config)),
         events_(executor(), client, world.time, "compute-domain-kubelet-plugin", config.node_name),
@@ -122,7 +126,10 @@ private:
     Gate& gate = driver_managed() ? static_cast<Gate&>(domain_gate_) : host_gate_;
     DriverParts parts{executor(), world_.time, client_,  checkpoint_, cdi_,    domains_,
                       facts_,     gate,        metrics_, news_,       &events_};
-    if (!driver_managed()) return parts;
+    if (!driver_managed()) {
+      parts.left_label = &left_label_;
+      return parts;
+    }
     parts.label = &node_label_;
     parts.directories = &directories_;
     parts.base = &base_;
@@ -167,6 +174,7 @@ private:
     checkpoint_.on_set_aside(
         [this](std::string text) { tell_node("CheckpointCorrupted", std::move(text)); });
     if (driver_managed()) tasks.spawn("watch the node", node_label_.run());
+    if (!driver_managed()) tasks.spawn("look for a left label", left_label_.look());
     tasks.spawn("events", events_.run());
     tasks.spawn("fabric", watch_fabric());
     tasks.spawn("clique label", label_.run());
@@ -266,6 +274,7 @@ private:
   HostGate host_gate_;
   DomainGate domain_gate_;
   NodeLabel node_label_;
+  LeftLabel left_label_;
   DomainDirectories directories_;
   BaseSpec base_;
   k8s::EventRecorder events_;

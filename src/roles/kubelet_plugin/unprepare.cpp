@@ -6,11 +6,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace nvdra::roles::kubelet_plugin {
 namespace {
 
 // So long before the end of a call no further request is begun.
 constexpr Duration last_request = 500ms;
+// For a label of the other mode.
+constexpr Duration left_label_limit = 3s;
 
 }  // namespace
 
@@ -36,11 +40,15 @@ Async<Result<void>> Driver::unprepare(dra::ClaimRef claim, dra::Deadline deadlin
 // The node label goes with the last claim of its domain. What may heal is tried again in the same
 // call: after an error the kubelet would come back only 60 to 90 s later.
 Async<Result<void>> Driver::release_node(ClaimUid uid, DomainUid domain, Instant until) {
-  if (!parts_.label || domain.empty()) co_return ok();
+  if (domain.empty()) co_return ok();
+  auto needed = [&] { return needs_node(parts_.checkpoint.current(), domain, uid); };
+  if (parts_.left_label)
+    co_await parts_.left_label->release(domain, needed,
+                                        std::min(left_label_limit, until - parts_.time.now()));
+  if (!parts_.label) co_return ok();
   Backoff pauses({.first = 200ms, .cap = 3s}, real_random());
   for (;;) {
-    Result<void> removed = co_await parts_.label->remove(
-        domain, [&] { return needs_node(parts_.checkpoint.current(), domain, uid); });
+    Result<void> removed = co_await parts_.label->remove(domain, needed);
     if (removed) co_return ok();
     Instant now = parts_.time.now();
     Duration pause = pauses.next(now);

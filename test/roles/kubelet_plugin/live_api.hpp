@@ -16,6 +16,8 @@ public:
 
   std::vector<std::string> calls;  // "PATCH /api/v1/nodes/node-a"
   int refuse_patches = 0;          // so many answer 500
+  bool no_patches = false;         // 403
+  int away = 0;                    // so many requests find no server
   bool no_watches = false;         // 403
 
   // `path` of one object; its version is set.
@@ -41,6 +43,10 @@ public:
   Async<Result<k8s::HttpAnswer>> send(k8s::HttpRequest request) override {
     std::string path = request.target.substr(0, request.target.find('?'));
     calls.push_back(request.method + " " + path);
+    if (away > 0) {
+      --away;
+      co_return fail(k8s::make_error_code(k8s::Errc::not_sent), "connect");
+    }
     if (request.method == "PATCH") co_return patch(path, request);
     auto found = objects_.find(path);
     if (found != objects_.end()) co_return k8s::HttpAnswer{200, to_text(found->second)};
@@ -105,6 +111,7 @@ private:
   }
 
   k8s::HttpAnswer patch(const std::string& path, const k8s::HttpRequest& request) {
+    if (no_patches) return refusal(403, "Forbidden");
     if (refuse_patches > 0) {
       --refuse_patches;
       return refusal(500, "InternalError");
