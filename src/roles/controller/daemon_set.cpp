@@ -1,11 +1,8 @@
 #include "roles/controller/daemon_set.hpp"
 
 #include "roles/common/names.hpp"
-#include "roles/controller/objects.hpp"
 
 #include <fmt/format.h>
-
-#include <algorithm>
 
 namespace nvdra::roles::controller {
 namespace {
@@ -91,24 +88,6 @@ std::string digest(const Json& value) {
   return fmt::format("{:016x}", hash);
 }
 
-const Json& pod_template(const Json& daemon_set) {
-  static const Json nothing = JsonObject{};
-  const Json* found = find(daemon_set, "spec/template");
-  return found ? *found : nothing;
-}
-
-const Json& first_container(const Json& daemon_set) {
-  static const Json nothing = JsonObject{};
-  const JsonArray& all = array_or_empty(pod_template(daemon_set), "spec/containers");
-  return all.empty() ? nothing : all.front();
-}
-
-const Json* named(const JsonArray& list, std::string_view name) {
-  auto found =
-      std::ranges::find(list, name, [](const Json& entry) { return text_or_empty(entry, "name"); });
-  return found == list.end() ? nullptr : &*found;
-}
-
 }  // namespace
 
 Result<JsonObject> parse_daemon_resources(std::string_view text) {
@@ -143,65 +122,6 @@ Json daemon_set(const DomainUid& uid, const std::string& space, const DaemonShap
           {"kind", "DaemonSet"},
           {"metadata", std::move(metadata)},
           {"spec", {{"selector", {{"matchLabels", labels}}}, {"template", std::move(pods)}}}};
-}
-
-bool daemon_set_made_for(const k8s::Object& object, const DomainUid& uid) {
-  const Json labels = {{domain_label, uid.value}};
-  const Json* label = object.label(domain_label);
-  if (label && *label != Json(uid.value)) return false;
-  if (object.name() != daemon_object_name(uid)) return false;
-  const Json* selector = find(object.json(), "spec/selector/matchLabels");
-  if (!selector || *selector != labels) return false;
-  const JsonArray& claims = array_or_empty(pod_template(object.json()), "spec/resourceClaims");
-  return std::ranges::any_of(claims, [&](const Json& claim) {
-    return text_or_empty(claim, "resourceClaimTemplateName") == daemon_object_name(uid);
-  });
-}
-
-Fit fit(const k8s::Object& actual, const Json& wanted) {
-  if (contains(pod_template(actual.json()), pod_template(wanted))) return Fit::same;
-  const Json* written = actual.annotation(template_digest_annotation);
-  return written && *written == Json(digest(pod_template(wanted))) ? Fit::edited : Fit::outdated;
-}
-
-std::string differences(const k8s::Object& actual, const Json& wanted) {
-  const Json& now = first_container(actual.json());
-  const Json& then = first_container(wanted);
-  std::vector<std::string> names;
-  auto compare = [&](const Json& left, const Json& right, std::string_view key) {
-    const Json* value = get(right, key);
-    const Json* there = get(left, key);
-    if (value && (!there || !contains(*there, *value))) names.emplace_back(key);
-  };
-  for (const char* key : {"image", "command", "resources"}) compare(now, then, key);
-  const JsonArray& there = array_or_empty(now, "env");
-  for (const Json& wished : array_or_empty(then, "env")) {
-    const Json* found = named(there, text_or_empty(wished, "name"));
-    if (!found || !contains(*found, wished)) names.emplace_back(text_or_empty(wished, "name"));
-  }
-  for (const Json& extra : there)
-    if (std::string_view name = text_or_empty(extra, "name");
-        !named(array_or_empty(then, "env"), name))
-      names.emplace_back(name);
-  for (const auto& item : object_or_empty(pod_template(wanted), "spec"))
-    if (item.key() != "containers")
-      compare(pod_template(actual.json()).at("spec"), pod_template(wanted).at("spec"), item.key());
-  return names.empty() ? "its pod template" : fmt::format("{}", fmt::join(names, ", "));
-}
-
-Json roll_out_patch(const k8s::Object& actual, const Json& wanted) {
-  const Json& metadata = wanted.at("metadata");
-  JsonArray patch{
-      {{"op", "test"}, {"path", "/metadata/resourceVersion"}, {"value", actual.version()}}};
-  if (!find(actual.json(), "metadata/annotations"))
-    patch.push_back({{"op", "add"}, {"path", "/metadata/annotations"}, {"value", JsonObject{}}});
-  patch.push_back({{"op", "add"},
-                   {"path",
-                    "/metadata/annotations/resource.nvidia.com~1"
-                    "computeDomain.daemonTemplateDigest"},
-                   {"value", metadata.at("annotations").at(template_digest_annotation)}});
-  patch.push_back({{"op", "replace"}, {"path", "/spec/template"}, {"value", pod_template(wanted)}});
-  return patch;
 }
 
 }  // namespace nvdra::roles::controller

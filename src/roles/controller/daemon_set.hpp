@@ -39,7 +39,10 @@ Json daemon_set(const DomainUid& uid, const std::string& space, const DaemonShap
 // A lost label does not make it a stranger's.
 bool daemon_set_made_for(const k8s::Object& object, const DomainUid& uid);
 
-// How an existing DaemonSet relates to the wanted one.
+// How an existing DaemonSet relates to the wanted one. What the server fills in is no difference,
+// nor is another spelling of a quantity; more env, containers, volumes, rights of the host, pull
+// secrets, priority or resources than wanted is one. Of a DaemonSet without our annotation (the
+// original driver's) only what is wanted must be there: nobody can say who wanted the rest.
 enum class Fit {
   same,
   outdated,  // made for other settings (image, gates, verbosity …) or by another version

@@ -139,11 +139,119 @@ TEST_CASE("requests and limits that are none are refused by name", "[controller]
 
 TEST_CASE("what the server adds to a DaemonSet is no difference", "[controller][daemon_set]") {
   Json stored = made();
-  stored.at("spec").at("template").at("spec").get_object()["schedulerName"] = "default-scheduler";
+  merge_patch(
+      stored,
+      {{"spec",
+        {{"template",
+          {{"metadata",
+            {{"annotations", {{"kubectl.kubernetes.io/restartedAt", "2026-01-02T03:04:05Z"}}}}},
+           {"spec",
+            {{"schedulerName", "default-scheduler"},
+             {"restartPolicy", "Always"},
+             {"terminationGracePeriodSeconds", 30},
+             {"securityContext", JsonObject{}},
+             {"hostNetwork", false},
+             {"serviceAccount", "compute-domain-daemon-service-account"}}}}}}}});
   JsonObject& container =
       stored.at("spec").at("template").at("spec").at("containers").at(0).get_object();
   container["imagePullPolicy"] = "IfNotPresent";
+  container["terminationMessagePath"] = "/dev/termination-log";
+  container["env"].at(3).at("valueFrom").at("fieldRef").get_object()["apiVersion"] = "v1";
   CHECK(fit(k8s::Object(stored), made()) == Fit::same);
+}
+
+TEST_CASE("what somebody added to a DaemonSet is told", "[controller][daemon_set]") {
+  struct Row {
+    const char* pod;        // merged into the pod's spec
+    const char* container;  // … into its container
+    const char* named;
+  };
+  const Row row = GENERATE(values<Row>({
+      {R"({"hostNetwork":true})", "{}", "hostNetwork"},
+      {R"({"hostPID":true})", "{}", "hostPID"},
+      {R"({"volumes":[{"name":"v","hostPath":{"path":"/"}}]})", "{}", "volumes"},
+      {R"({"initContainers":[{"name":"i"}]})", "{}", "initContainers"},
+      {R"({"imagePullSecrets":[{"name":"other"}]})", "{}", "imagePullSecrets"},
+      {R"({"priorityClassName":"other"})", "{}", "priorityClassName"},
+      {R"({"securityContext":{"runAsUser":0}})", "{}", "securityContext"},
+      {"{}", R"({"securityContext":{"privileged":true}})", "securityContext"},
+      {"{}", R"({"volumeMounts":[{"name":"v","mountPath":"/v"}]})", "volumeMounts"},
+      {"{}", R"({"envFrom":[{"configMapRef":{"name":"m"}}]})", "envFrom"},
+      {"{}", R"({"resources":{"limits":{"memory":"1Gi"}}})", "resources"},
+  }));
+  CAPTURE(row.named);
+  const DaemonShape plain{.space = "driver", .image = "driver:1"};
+  Json edited = made(plain);
+  Json& pod = edited.at("spec").at("template").at("spec");
+  merge_patch(pod, *parse_json(row.pod));
+  merge_patch(pod.at("containers").at(0), *parse_json(row.container));
+  CHECK(fit(k8s::Object(edited), made(plain)) == Fit::edited);
+  CHECK(differences(k8s::Object(edited), made(plain)) == row.named);
+
+  SECTION("but not of the original driver's, which nobody can ask for its settings") {
+    edited.at("metadata").get_object().erase("annotations");
+    CHECK(fit(k8s::Object(edited), made(plain)) == Fit::same);
+  }
+}
+
+TEST_CASE("a second container in a DaemonSet is told", "[controller][daemon_set]") {
+  Json edited = made();
+  edited.at("spec")
+      .at("template")
+      .at("spec")
+      .at("containers")
+      .get_array()
+      .push_back({{"name", "more"}});
+  CHECK(fit(k8s::Object(edited), made()) == Fit::edited);
+  CHECK(differences(k8s::Object(edited), made()) == "containers");
+}
+
+TEST_CASE("settings that were taken away make a DaemonSet outdated", "[controller][daemon_set]") {
+  DaemonShape more = shape;
+  more.resources = *parse_daemon_resources(R"({"limits":{"cpu":"1","memory":"1Gi"}})");
+  DaemonShape less = more;
+  std::string gone;
+  SECTION("pull secrets") {
+    less.pull_secrets.clear(), gone = "imagePullSecrets";
+  }
+  SECTION("priority class") {
+    less.priority_class.clear(), gone = "priorityClassName";
+  }
+  SECTION("all limits") {
+    less.resources.clear(), gone = "resources";
+  }
+  SECTION("one limit") {
+    less.resources["limits"].get_object().erase("cpu"), gone = "resources";
+  }
+  CHECK(fit(k8s::Object(made(more)), made(less)) == Fit::outdated);
+  CHECK(differences(k8s::Object(made(more)), made(less)) == gone);
+}
+
+TEST_CASE("a quantity is the same however it is spelled", "[controller][daemon_set]") {
+  struct Row {
+    const char* asked;
+    const char* stored;
+    bool same;
+  };
+  const Row row = GENERATE(values<Row>({
+      {R"({"limits":{"cpu":1}})", R"({"limits":{"cpu":"1"}})", true},
+      {R"({"limits":{"cpu":"0.5"}})", R"({"limits":{"cpu":"500m"}})", true},
+      {R"({"limits":{"cpu":"1000m"}})", R"({"limits":{"cpu":"1"}})", true},
+      {R"({"limits":{"memory":"1024Mi"}})", R"({"limits":{"memory":"1Gi"}})", true},
+      {R"({"limits":{"memory":"2e3"}})", R"({"limits":{"memory":"2k"}})", true},
+      {R"({"requests":{"memory":1000000}})", R"({"requests":{"memory":"1M"}})", true},
+      {R"({"limits":{"memory":"1G"}})", R"({"limits":{"memory":"1Gi"}})", false},
+      {R"({"limits":{"cpu":"1"}})", R"({"limits":{"cpu":"1k"}})", false},
+      {R"({"limits":{"cpu":"1"}})", R"({"limits":{"cpu":"1 "}})", false},
+      {R"({"limits":{"cpu":"1"}})", R"({"limits":{"cpu":"1K"}})", false},
+  }));
+  CAPTURE(row.asked, row.stored);
+  DaemonShape asked = shape;
+  asked.resources = *parse_daemon_resources(row.asked);
+  Json stored = made(asked);
+  merge_patch(stored.at("spec").at("template").at("spec").at("containers").at(0),
+              {{"resources", *parse_json(row.stored)}});
+  CHECK(fit(k8s::Object(stored), made(asked)) == (row.same ? Fit::same : Fit::edited));
 }
 
 TEST_CASE("outdated is told from edited, and the difference is named", "[controller][daemon_set]") {
