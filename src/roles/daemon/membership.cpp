@@ -15,6 +15,7 @@ namespace {
 constexpr Duration watch_lag = 1s;      // how long a change may take to be shown
 constexpr Duration reclaim_after = 5s;  // a pod that is replaced is told to stop long before
 constexpr Duration between_leaves = 200ms;
+constexpr int free_writes = 8;  // in a row; more than a member needs to join and turn Ready
 
 bool is_refusal(const Error& error) {
   return error.code == k8s::Errc::conflict || error.code == k8s::Errc::already_exists ||
@@ -37,7 +38,8 @@ Membership::Membership(Parts parts, Place place, Self self)
                 {.type = place_.type,
                  .space = place_.key.space,
                  .field_selector = "metadata.name=" + place_.key.name}),
-      backoff_({.first = 200ms, .cap = 6s}, parts_.random) {
+      backoff_({.first = 200ms, .cap = 6s}, parts_.random),
+      pace_({.first = 10ms, .cap = 5s, .reset_after = 30s}, parts_.random) {
   informer_.store.on_change([this](const auto&, const auto&) { parts_.news.notify(); });
 }
 
@@ -102,6 +104,17 @@ Async<void> Membership::perform(Move move, k8s::ObjectPtr seen) {
   backoff_.reset();
   write_trouble_.clear();
   informer_.store.note_written(*std::move(written));
+  co_await keep_pace();
+}
+
+// Who undoes each write, a garbage collector for instance, gets the next one ever later.
+Async<void> Membership::keep_pace() {
+  const Duration pause = pace_.next(parts_.time.now());
+  if (pace_.failures() <= free_writes) co_return;
+  if (pace_.failures() == free_writes + 1)
+    LOG_WARNING("Somebody undoes what this daemon writes again and again, writing more slowly",
+                {{"object", place_.text()}, {"node", self_.node.value}});
+  co_await parts_.time.sleep(pause);
 }
 
 Async<Result<k8s::Object>> Membership::send(const Move& move) {

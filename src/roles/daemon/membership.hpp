@@ -3,7 +3,8 @@
 // N daemons that join together need a number of requests that grows with N, not with its square:
 // the list is only written from the version that the watch has shown last, a refused write is
 // tried again after a random pause that grows with each refusal, and the state between is taken
-// from the watch, not asked for. Making the clique and joining it is one request.
+// from the watch, not asked for. Making the clique and joining it is one request. Whoever undoes
+// these writes does not make it write without a pause.
 #pragma once
 
 #include "base/backoff.hpp"
@@ -46,6 +47,7 @@ public:
 private:
   Async<Result<void>> keep();
   Async<void> perform(Move move, k8s::ObjectPtr seen);
+  Async<void> keep_pace();
   Async<Result<k8s::Object>> send(const Move& move);
   Async<void> learn_from(const Error& error, k8s::ObjectPtr seen);
   Async<void> catch_up(k8s::ObjectPtr seen);
@@ -61,6 +63,7 @@ private:
   Self self_;
   k8s::Informer informer_;
   Backoff backoff_;
+  Backoff pace_;  // of writes that succeeded
   std::string trouble_ = "the list of members has not been read yet";
   bool joined_ = false;
   std::optional<Instant> displaced_;  // since when the entry has been another pod's

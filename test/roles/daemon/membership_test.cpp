@@ -169,6 +169,21 @@ TEST_CASE("a clique that was collected is made again", "[daemon][membership]") {
   CHECK(world.members().all[0].ready);
 }
 
+TEST_CASE("a clique that is collected again and again is made ever more slowly",
+          "[daemon][membership]") {
+  World world;
+  Daemon daemon(world, "a", "10.0.0.1", clique_place());
+  const Instant end = world.time.now() + 30s;
+  while (world.time.now() < end) {
+    if (world.api.objects.contains(world.path)) world.api.remove(world.path);
+    world.run(1ms);
+  }
+  CHECK(world.api.count("POST") > 10);
+  CHECK(world.api.count("POST") < 30);
+  world.run(20s, 10ms);
+  CHECK(world.members().all.size() == 1);
+}
+
 TEST_CASE("an entry that somebody removes comes back, with its readiness", "[daemon][membership]") {
   World world;
   Daemon daemon(world, "a", "10.0.0.1", clique_place());
