@@ -57,7 +57,8 @@ int check(const Config& config) {
   RealTime time;
   int status = exit_failed;
   asio::co_spawn(loop, ask_somebody(config, time), [&](std::exception_ptr thrown, int answer) {
-    if (!thrown) status = answer;
+    if (thrown) std::rethrow_exception(thrown);  // a bug is told, and fails the probe
+    status = answer;
   });
   loop.run();
   return status;

@@ -17,6 +17,7 @@ using K = FlagKind;
 
 constexpr std::int64_t usual_slots = 18;
 constexpr std::int64_t most_slots = 9999;  // four digits in a slot's name
+constexpr std::size_t longest_socket_name = 107;
 
 // clang-format off
 constexpr std::array own_flags{
@@ -91,6 +92,11 @@ Result<Config> read_config(const Args& args, const Environment& environment) {
   if (config.status_socket.empty())
     config.status_socket =
         "nvdra-daemon/" + (config.pod_uid.empty() ? config.domain.value : config.pod_uid);
+  if (config.status_socket.size() > longest_socket_name)
+    return refuse(
+        fmt::format("the status socket's name (--status-socket, NVDRA_STATUS_SOCKET; by default of "
+                    "--pod-uid, POD_UID) has {} bytes, Linux allows {}: give a shorter one",
+                    config.status_socket.size(), longest_socket_name));
   config.library_path = library_path(environment);
   config.path = value_or_empty(environment, "PATH");
   return config;

@@ -82,6 +82,10 @@ TEST_CASE("what is wrong with the configuration is one sentence", "[daemon][conf
       {"IMEX_CONFIG_OVERRIDES", "LOG_LEVEL", "has no '='"},
       {"IMEX_CONFIG_OVERRIDES", "A=1\nB=2", "line break"},
       {"IMEX_CONFIG_OVERRIDES", "SERVER_PORT=1", "computes"},
+      {"NVDRA_STATUS_SOCKET",
+       "a-name-that-does-not-fit-into-the-108-bytes-that-linux-has-for-the-address-of-a-socket-its-"
+       "first-zero-byte-too",
+       "--status-socket, NVDRA_STATUS_SOCKET"},
       {"FEATURE_GATES", "IMEXDaemonsWithDNSNames=false",
        "ComputeDomainCliques requires IMEXDaemonsWithDNSNames"},
   }));
