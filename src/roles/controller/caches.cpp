@@ -171,6 +171,20 @@ Remains Caches::remains(const DomainUid& uid) const {
   return {uid, templates_of(uid), daemon_sets_of(uid), of(nodes_, uid.value)};
 }
 
+Inventory Caches::inventory() const {
+  auto everything = [](const Informers& informers) {
+    std::vector<k8s::ObjectPtr> found;
+    for (const k8s::Informer& each : informers)
+      for (k8s::ObjectPtr& object : each.store.all()) found.push_back(std::move(object));
+    return found;
+  };
+  Inventory seen{domains_.store.all(), templates_.store.all(), everything(daemon_sets_),
+                 everything(nodes_)};
+  std::erase_if(seen.templates,
+                [](const k8s::ObjectPtr& object) { return label_uid(*object).empty(); });
+  return seen;
+}
+
 std::vector<const k8s::Informer*> Caches::all() const {
   std::vector<const k8s::Informer*> informers{&domains_, &templates_};
   for (const Informers* list : {&daemon_sets_, &cliques_, &pods_, &nodes_})

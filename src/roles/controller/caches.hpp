@@ -3,7 +3,7 @@
 
 #include "base/task_group.hpp"
 #include "k8s/informer.hpp"
-#include "roles/controller/plan.hpp"
+#include "roles/controller/leftovers.hpp"
 
 #include <deque>
 #include <functional>
@@ -39,6 +39,7 @@ public:
   k8s::ObjectPtr domain(const std::string& uid) const;
   Observed observe(const k8s::ObjectPtr& object) const;  // a ComputeDomain
   Remains remains(const DomainUid& uid) const;
+  Inventory inventory() const;
 
   // Why the caches are not filled or not up to date, one sentence per cause; empty when all is
   // well.

@@ -31,6 +31,17 @@ Reconciler::Reconciler(k8s::Client& client, Time& time, k8s::EventRecorder& even
       settings_(std::move(settings)),
       performer_(client, caches, settings_) {}
 
+void Reconciler::tell_at_start() {
+  Leftovers found = find_leftovers(caches_.inventory(), settings_);
+  for (std::string& line : describe(found, settings_)) LOG_WARNING(log::Plain{std::move(line)});
+  for (const k8s::ObjectPtr& domain : found.with_other_template)
+    events_.record(k8s::EventType::normal, k8s::reference_of(*domain), "TemplateOfOtherMode",
+                   "the workload template was made for another imex.mode and is made again; claims "
+                   "that exist keep what they have");
+  LOG_INFO(6, log::Plain{fmt::format("Cleanup: perform for {} ComputeDomains that no longer exist",
+                                     found.vanished)});
+}
+
 Async<Result<k8s::Again>> Reconciler::reconcile(std::string uid) {
   if (caches_.domain(uid)) {
     Result<k8s::Again> done = co_await reconcile_domain(uid);
@@ -103,13 +114,13 @@ Async<Result<std::vector<k8s::ObjectPtr>>> Reconciler::list_pods(std::string uid
 
 Async<Result<k8s::Again>> Reconciler::clean_orphans(std::string uid) {
   Plan plan = plan_orphans(caches_.remains(DomainUid(uid)), settings_);
+  LOG_INFO(6, log::Plain{fmt::format("Cleanup: perform for {} objects of ComputeDomain {}",
+                                     plan.actions.size(), uid)});
   if (plan.actions.empty()) co_return k8s::Again{};
   // The cache may lag behind: objects are removed only when the server says that their
   // ComputeDomain does not exist.
   CO_TRY(bool exists, co_await domain_exists(uid));
   if (exists) co_return k8s::Again{1s};
-  LOG_INFO(6, log::Plain{fmt::format("Cleanup: perform for {} objects of ComputeDomain {}",
-                                     plan.actions.size(), uid)});
   for (Action& action : plan.actions) {
     Result<void> done = co_await performer_.perform(std::move(action));
     if (!done) co_return std::move(done).failure();

@@ -15,6 +15,10 @@ public:
   Reconciler(k8s::Client& client, Time& time, k8s::EventRecorder& events, Caches& caches,
              Settings settings);
 
+  // Once, when the caches are filled: tells the log of what another mode left behind (level 0), and
+  // of clean-up (level 6), and each ComputeDomain whose workload template is made again.
+  void tell_at_start();
+
   // Called by the reconcile loop for one UID, never twice at once for the same. Idempotent. Sees
   // its own writes in the caches. An error means: try again later; nothing is lost.
   Async<Result<k8s::Again>> reconcile(std::string uid);

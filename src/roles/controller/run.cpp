@@ -56,11 +56,12 @@ Async<std::string> wait_for_api(k8s::Client& client, Time& time, ImexMode mode, 
   }
 }
 
-Async<Result<void>> reconcile_when_filled(Caches* caches, k8s::ReconcileLoop* loop,
-                                          Status* status) {
+Async<Result<void>> reconcile_when_filled(Caches* caches, Reconciler* reconciler,
+                                          k8s::ReconcileLoop* loop, Status* status) {
   co_await caches->wait_ready();
   status->loop = loop;
   LOG_INFO(1, "The caches are filled, reconciling", {{"domains", caches->domains().size()}});
+  reconciler->tell_at_start();
   Result<void> ended = co_await loop->run(workers);
   co_return ended;
 }
@@ -95,7 +96,7 @@ Async<Result<void>> work(World world, const Config& config, k8s::Client& client,
   TaskGroup tasks(executor);
   caches.start(tasks);
   tasks.spawn("events", events.run());
-  tasks.spawn("reconcile", reconcile_when_filled(&caches, &loop, &status));
+  tasks.spawn("reconcile", reconcile_when_filled(&caches, &reconciler, &loop, &status));
   Result<void> ended = co_await tasks.join();
   co_return ended;
 }

@@ -4,6 +4,7 @@
 
 #include "base/log.hpp"
 #include "catch.hpp"
+#include "fake/captured_log.hpp"
 #include "fake/run_loop.hpp"
 #include "k8s/http_transport.hpp"
 #include "roles/common/names.hpp"
@@ -81,8 +82,9 @@ public:
   }
   std::size_t count(std::string_view type) { return registry.all(registry.resource(type)).size(); }
 
-  std::string create_domain(const std::string& name, int num_nodes = 0) {
-    Json channel = {{"resourceClaimTemplate", {{"name", "t-" + name}}}};
+  std::string create_domain(const std::string& name, int num_nodes = 0,
+                            std::string_view mode = "Single") {
+    Json channel = {{"resourceClaimTemplate", {{"name", "t-" + name}}}, {"allocationMode", mode}};
     auto made = make("computedomains", "default",
                      {{"metadata", {{"name", name}}},
                       {"spec", {{"numNodes", num_nodes}, {"channel", channel}}}});
@@ -135,6 +137,12 @@ public:
         return fmt::format("{} {}", text_or_empty(now, "status"),
                            text_or_empty(condition, "reason"));
     return "";
+  }
+  std::size_t events(std::string_view reason) {
+    std::size_t found = 0;
+    for (const sandbox::ItemPtr& item : registry.all(registry.resource("events")))
+      if (text_or_empty(item->json(), "reason") == reason) ++found;
+    return found;
   }
   // "patch nodes 200: 3, …" so far, watches left out.
   std::string asked() {
@@ -189,6 +197,7 @@ private:
     }
     Async<Result<void>> work() {
       co_await caches.wait_ready();
+      reconciler.tell_at_start();
       Result<void> ended = co_await queue.run(32);
       co_return ended;
     }

@@ -191,9 +191,13 @@ TEST_CASE("a change of mode with domains present is refused, or cleaned up when 
   life.stop();
 
   life.settings().mode = ImexMode::host_managed;
+  fake::CapturedLog log({.verbosity = 0});
   life.start();
   life.until("refused", [&] { return life.state("a") == "NotReady LeftoversOfDriverManaged"; });
   CHECK(life.count("daemonsets") == 1);
+  CHECK(log.count("left behind of 1 ComputeDomain(s): default/a (ResourceClaimTemplate driver/") ==
+        1);
+  life.until("told the user", [&] { return life.events("LeftoversOfDriverManaged") > 0; });
   life.stop();
 
   life.settings().clean_up_other_mode = true;
@@ -204,6 +208,46 @@ TEST_CASE("a change of mode with domains present is refused, or cleaned up when 
   CHECK(nvdra::find(life.status("a"), "nodes") == nullptr);
   auto node = life.find("nodes", "", "n1");
   CHECK_FALSE(object_or_empty(node->json(), "metadata/labels").contains(domain_label));
+}
+
+TEST_CASE("templates of the other mode are made again, and each domain is told (W-C19)",
+          "[controller][life]") {
+  Settings settings = Life::managed();
+  settings.mode = ImexMode::host_managed;
+  Life life(settings);
+  life.start();
+  life.create_domain("a", 0, "All");
+  life.until("admitted", [&] { return life.state("a") == "Ready Admitted"; });
+  life.stop();
+
+  life.settings().mode = ImexMode::driver_managed;
+  fake::CapturedLog log({.verbosity = 0});
+  life.start();
+  life.until("formed", [&] { return life.state("a") == "Ready NoDaemonsNeeded"; });
+  life.until("told the user", [&] { return life.events("TemplateOfOtherMode") == 1; });
+  CHECK(
+      log.count("Mode driverManaged makes the workload templates that hostManaged made again, of 1 "
+                "ComputeDomain(s): default/a;") == 1);
+}
+
+TEST_CASE("clean-up is logged from level 6 on, domains worked on from level 2 on (AT-B7)",
+          "[controller][life]") {
+  const int level = GENERATE(0, 1, 2, 5, 6);
+  CAPTURE(level);
+  Life life;
+  fake::CapturedLog log({.verbosity = level});
+  life.start();
+  life.create_domain("a");
+  life.until("formed", [&] { return life.state("a") == "Ready NoDaemonsNeeded"; });
+  // Each pass is told, those too that find nothing.
+  CHECK(log.count("Cleanup: perform for 0 ComputeDomains") == (level >= 6 ? 1 : 0));
+  CHECK(log.has("Processing added or updated ComputeDomain: default/a") == (level >= 2));
+  life.remove("computedomains", {"default", "a"});
+  life.until("gone", [&] { return life.count("computedomains") == 0; });
+  if (level >= 6)
+    life.until("cleaned", [&] { return log.has("Cleanup: perform for 0 objects of"); });
+  life.stop();
+  CHECK(log.has("Cleanup: perform for") == (level >= 6));
 }
 
 TEST_CASE("a daemon's own entry survives the controller's writes (reports 40)",
