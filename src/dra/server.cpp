@@ -8,6 +8,7 @@
 #include "dra/served_socket.hpp"
 #include "dra/services.hpp"
 
+#include <fmt/format.h>
 #include <grpcpp/impl/service_type.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -17,6 +18,17 @@ namespace nvdra::dra {
 namespace {
 
 constexpr Duration shutdown_limit = 1s;
+
+// `flag` names the directory of the socket that could not be made.
+Failure with_remedy(Failure failure, std::string_view step, const std::string& path,
+                    const std::string& flag) {
+  const boost::system::error_code code = failure.error.code;
+  if (code != boost::system::errc::no_such_file_or_directory &&
+      code != boost::system::errc::not_a_directory)
+    return std::move(failure).during(step);
+  return refuse(fmt::format("{}: there is no directory {}: give {} the one that the kubelet has",
+                            step, path.substr(0, path.rfind('/')), flag));
+}
 
 }  // namespace
 
@@ -88,10 +100,14 @@ Async<Result<void>> Server::start() {
   s.build();
   if (!s.server) co_return refuse("the gRPC server could not be started");
   Result<void> served = co_await s.service.open(s.config.patience);
-  if (!served) co_return std::move(served).failure().during("serve claims");
+  if (!served)
+    co_return with_remedy(std::move(served).failure(), "serve claims", s.service.path(),
+                          s.config.plugin_flag);
   s.sockets.spawn("claims", s.service.run());
   Result<void> announced = co_await s.registrar.open(s.config.patience);
-  if (!announced) co_return std::move(announced).failure().during("announce the plugin");
+  if (!announced)
+    co_return with_remedy(std::move(announced).failure(), "announce the plugin", s.registrar.path(),
+                          s.config.registrar_flag);
   s.sockets.spawn("registration", s.registrar.run());
   LOG_INFO(1, "Serving the kubelet",
            {{"service", s.service.path()}, {"registration", s.registrar.path()}});

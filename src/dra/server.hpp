@@ -37,8 +37,8 @@ public:
   // After stop(), if start() was called.
   ~Server();
 
-  // First the service, then its announcement. Errors: paths too long, directory missing, a file
-  // that is no socket, another plugin that serves one of the sockets and does not end within
+  // First the service, then its announcement. Errors: paths too long, directory missing
+  // (the flag is named as remedy), a file that is no socket, another plugin that serves one of the sockets and does not end within
   // `patience` (it is not disturbed: of two plugins on one node, the one that works stays).
   Async<Result<void>> start();
 

@@ -154,9 +154,17 @@ TEST_CASE("what makes a start impossible is told", "[dra][server][loopback]") {
     std::filesystem::remove(world.dir.path("registry"));
     Result<void> started = world.start();
     REQUIRE_FALSE(started);
-    CHECK(started.error().text() == "announce the plugin: bind socket " +
-                                        world.dir.path("registry/driver.example-reg.sock") +
-                                        ": No such file or directory");
+    CHECK(started.error().text() ==
+          "announce the plugin: there is no directory " + world.dir.path("registry") +
+              ": give --kubelet-registrar-directory-path the one that the kubelet has");
+  }
+  SECTION("the plugin's own directory is missing") {
+    std::filesystem::remove(world.dir.path("plugin"));
+    Result<void> started = world.start();
+    REQUIRE_FALSE(started);
+    CHECK(started.error().text() ==
+          "serve claims: there is no directory " + world.dir.path("plugin") +
+              ": give --kubelet-plugins-directory-path the one that the kubelet has");
   }
   SECTION("a file in the place of the socket") {
     world.dir.write("plugin/dra.sock", "x");
