@@ -55,10 +55,8 @@ Result<void> check_paths(const Config& config) {
        {Row{config.cdi_root, "--cdi-root (CDI_ROOT)"},
         Row{config.driver_root, "--nvidia-driver-root (NVIDIA_DRIVER_ROOT)"},
         Row{config.container_driver_root, "--container-driver-root (DRIVER_ROOT_CTR_PATH)"},
-        Row{config.registrar_directory,
-            "--kubelet-registrar-directory-path (KUBELET_REGISTRAR_DIRECTORY_PATH)"},
-        Row{config.plugins_directory,
-            "--kubelet-plugins-directory-path (KUBELET_PLUGINS_DIRECTORY_PATH)"},
+        Row{config.registrar_directory, registrar_flag},
+        Row{config.plugins_directory, plugins_flag},
         Row{config.host_socket, "--imex-host-socket-path (IMEX_HOST_SOCKET_PATH)"}}) {
     if (!row.path.starts_with('/'))
       return refuse(fmt::format("{} is \"{}\": use an absolute path", row.flag, row.path));

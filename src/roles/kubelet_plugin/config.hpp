@@ -7,6 +7,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace nvdra::roles::kubelet_plugin {
@@ -41,6 +42,14 @@ struct Config {
 };
 
 std::span<const Flag> flags();
+
+// The kubelet's directories in messages: the flag, its variable and the chart's value.
+inline constexpr std::string_view registrar_flag =
+    "--kubelet-registrar-directory-path (KUBELET_REGISTRAR_DIRECTORY_PATH, chart value "
+    "kubeletPlugin.kubeletRegistrarDirectoryPath)";
+inline constexpr std::string_view plugins_flag =
+    "--kubelet-plugins-directory-path (KUBELET_PLUGINS_DIRECTORY_PATH, chart value "
+    "kubeletPlugin.kubeletPluginsDirectoryPath)";
 
 // Every error is one sentence that names the flag and its variable.
 Result<Config> read_config(const Args& args, const Environment& environment);

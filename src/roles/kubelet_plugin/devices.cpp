@@ -103,6 +103,14 @@ Result<cdi::Spec> claim_spec(const ClaimUid& claim, const std::vector<ConfigGrou
   return spec;
 }
 
+std::vector<dra::SliceDevice> published_devices(ImexMode mode) {
+  std::vector<dra::SliceDevice> devices{
+      {"channel-0", {{"type", "channel"}, {"id", std::int64_t{0}}}}};
+  if (mode == ImexMode::driver_managed)
+    devices.push_back({"daemon-0", {{"type", "daemon"}, {"id", std::int64_t{0}}}});
+  return devices;
+}
+
 std::vector<dra::DeviceGroup> prepared_groups(const ClaimUid& claim,
                                               const std::vector<ConfigGroup>& groups, bool fabric) {
   std::vector<dra::DeviceGroup> prepared;

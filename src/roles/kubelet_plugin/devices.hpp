@@ -3,7 +3,9 @@
 
 #include "cdi/spec.hpp"
 #include "dra/checkpoint.hpp"
+#include "dra/slices.hpp"
 #include "imex/capability.hpp"
+#include "roles/common/imex_mode.hpp"
 #include "roles/kubelet_plugin/allocation.hpp"
 
 #include <map>
@@ -38,6 +40,9 @@ struct ClaimSetting {
 // lacks a class or the capability file is missing (reports 14): nothing is to be written then.
 Result<cdi::Spec> claim_spec(const ClaimUid& claim, const std::vector<ConfigGroup>& groups,
                              const Roots& roots, const ClaimSetting& setting);
+
+// What the node's ResourceSlice offers.
+std::vector<dra::SliceDevice> published_devices(ImexMode mode);
 
 // The checkpoint's record of the same groups. Without fabric the channels have no CDI ids.
 std::vector<dra::DeviceGroup> prepared_groups(const ClaimUid& claim,

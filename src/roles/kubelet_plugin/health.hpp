@@ -4,6 +4,8 @@
 #include "dra/server.hpp"
 #include "dra/slices.hpp"
 #include "k8s/http_endpoint.hpp"
+#include "roles/common/main_loop.hpp"
+#include "roles/kubelet_plugin/config.hpp"
 #include "roles/kubelet_plugin/driver.hpp"
 
 namespace nvdra::roles::kubelet_plugin {
@@ -18,5 +20,9 @@ struct Health {
 
 // 200 "ok", or 503 with one line per trouble.
 k8s::HttpReply readiness(const Health& health);
+
+// Listens on config.http_endpoint. `metrics` and what `health` names outlive it.
+Result<k8s::HttpEndpoint> make_endpoint(World world, const Config& config, Metrics& metrics,
+                                        Health health);
 
 }  // namespace nvdra::roles::kubelet_plugin
