@@ -13,7 +13,7 @@ from processes import environment, main_process
 LABEL = "resource.nvidia.com/computeDomain"
 CLIQUE = f"{gpu_node.CLUSTER_UUID}.{gpu_node.CLIQUE}"
 CONTAINER = "compute-domain-daemon"
-PORT = 50000
+PORT, COMMAND_PORT = 50000, 50005
 
 
 def daemon_set_name(domain):
@@ -107,12 +107,17 @@ def node_label(world, node):
     return world.get("node", node)["metadata"]["labels"].get(LABEL)
 
 
+def in_container(pid, program, *arguments):
+    """Runs one of the driver's programs as a daemon would, in its container: what subprocess.run() returns."""
+    libraries = environment(pid).get("NVDRA_IMEX_LIBRARY_PATH", "")
+    return subprocess.run(["nsenter", f"--target={pid}", "--mount", "--net", f"/usr/bin/{program}", *arguments],
+                          env={"LD_LIBRARY_PATH": libraries}, capture_output=True, text=True, timeout=20)
+
+
 def imex_view(daemon):
     """What the nvidia-imex of a daemon's pod says about its domain (`nvidia-imex-ctl -N -j`), as an object."""
     pid = main_process(daemon["status"]["containerStatuses"][0]["containerID"])
-    libraries = environment(pid).get("NVDRA_IMEX_LIBRARY_PATH", "")
-    done = subprocess.run(["nsenter", f"--target={pid}", "--mount", "--net", "/usr/bin/nvidia-imex-ctl", "-c",
-                           "/imexd/imexd.cfg", "-N", "-j"], env={"LD_LIBRARY_PATH": libraries}, capture_output=True, text=True)
+    done = in_container(pid, "nvidia-imex-ctl", "-c", "/imexd/imexd.cfg", "-N", "-j")
     check(done.returncode == 0, f"{name_of(daemon)}: nvidia-imex-ctl: {done.stderr.strip()}")
     return json.loads(done.stdout)
 
@@ -129,6 +134,18 @@ def wait_fabric(world, domain, nodes, seconds=20):
                 raise Failed(f"nvidia-imex on {node}: {own['status']}, connections {words}")
         return True
     wait(f"nvidia-imex of {', '.join(nodes)} connected", connected, seconds, 0.5)
+
+
+def wait_unavailable(world, domain, index, of, seconds=10):
+    """Returns when the nvidia-imex of the node `of` sees nobody in the slot any more."""
+    def seen():
+        own = str(members(world, domain)[of]["index"])
+        view = imex_view(daemons(world, domain)[of])["nodes"]
+        words = view[str(index)]["status"], view[own]["connections"][str(index)]["status"]
+        if words[0] != "UNAVAILABLE" or words[1] == "CONNECTED":
+            raise Failed(f"{of} sees slot {index} {words[0]}, {words[1]}")
+        return True
+    wait(f"slot {index} unavailable, as {of} sees it", seen, seconds, 0.5)
 
 
 def create(world, name="domain", nodes=0, mode=None):

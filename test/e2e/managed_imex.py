@@ -6,8 +6,9 @@ import time
 
 import gpu_node
 from commands import Failed, check, stays, wait
-from domains import (CONTAINER, PORT, create, daemons, form, members, status_of, undisturbed, wait_daemon_running,
-                     wait_daemons, wait_fabric, wait_members_ready, wait_reason, wait_status)
+from domains import (COMMAND_PORT, CONTAINER, PORT, create, daemons, form, in_container, members, stays_pending,
+                     status_of, undisturbed, wait_daemon_running, wait_daemons, wait_fabric, wait_members_ready,
+                     wait_reason, wait_status)
 from driver_files import file_of
 from harness import NAMESPACE, test
 from installations import DEFAULT
@@ -60,6 +61,23 @@ def IMEX_that_never_gets_READY_is_told_and_holds_the_workload(world):
 
 
 @test
+def a_node_that_never_gets_READY_holds_its_own_workload_only(world):
+    world.gpu_node("node-2").faults(**imex(state="INIT_GPU"))
+    domain = create(world)
+    world.apply(*(workload(f"domain-{node}", "domain-channel", node=node) for node in (NODE, "node-2")))
+    world.wait_pod_ready(f"domain-{NODE}")
+    check(world.has_channel(f"domain-{NODE}"), "the workload has no channel")
+    wait_reason(world, "domain", "node-2", "INIT_GPU")
+    wait_status(world, "domain", "NotReady")
+    found = members(world, domain)
+    check({node: member["status"] for node, member in found.items()} == {NODE: "Ready", "node-2": "NotReady"}, str(found))
+    stays_pending(world, "domain-node-2", 3)
+    world.gpu_node("node-2").faults()
+    world.wait_pod_ready("domain-node-2")
+    wait_status(world, "domain", "Ready")
+
+
+@test
 def IMEX_that_crashes_at_each_start_is_told_and_started_ever_more_rarely(world):
     start_waiting(world, "exit", **imex(exitAtStart=3))
     pod = daemon(world)
@@ -71,18 +89,20 @@ def IMEX_that_crashes_at_each_start_is_told_and_started_ever_more_rarely(world):
     starts = log.count("IMEX version") - before
     check(starts <= 4, f"nvidia-imex was started {starts} times in 6 s")
     check(restarts(daemon(world)) == 0, "the container itself was restarted")
-    # While it waits for the next start, somebody takes its port.
-    with taken_port(pod):
-        world.gpu_node(NODE).faults()
-        wait_reason(world, "domain", NODE, str(PORT), seconds=60)
+    # While it waits for the next start, somebody takes its ports: that for commands is asked for once it has the other.
+    with taken_port(pod, COMMAND_PORT):
+        with taken_port(pod, PORT):
+            world.gpu_node(NODE).faults()
+            wait_reason(world, "domain", NODE, f"cannot listen on port {PORT}", seconds=60)
+        wait_reason(world, "domain", NODE, f"cannot listen on port {COMMAND_PORT}", seconds=60)
     return check_recovery(world, 90) + f"; {starts} starts in 6 s"
 
 
 @contextlib.contextmanager
-def taken_port(pod):
-    """IMEX's port on the pod's address is taken by another program."""
+def taken_port(pod, port):
+    """A port on the pod's address is taken by another program."""
     pid = main_process(pod["status"]["containerStatuses"][0]["containerID"])
-    script = f"import socket,time; s=socket.create_server(('{pod['status']['podIP']}', {PORT})); time.sleep(600)"
+    script = f"import socket,time; s=socket.create_server(('{pod['status']['podIP']}', {port})); time.sleep(600)"
     taker = subprocess.Popen(["nsenter", f"--net=/proc/{pid}/ns/net", "python3", "-c", script])
     try:
         yield
@@ -104,6 +124,27 @@ def IMEX_that_crashes_once_is_started_again_and_the_workload_runs_on(world):
         wait_fabric(world, domain, ("node-1", "node-2"))
         wait_status(world, "domain", "Ready")
     check(restarts(daemon(world)) == 0, "the container itself was restarted")
+
+
+@test
+def files_of_a_host_service_in_the_container_are_not_read(world):
+    domain, found = form(world, "node-1", "node-2")
+    container = found[NODE]["status"]["containerStatuses"][0]["containerID"]
+    pid = main_process(container)
+    for name, text in (("nodes_config.cfg", "198.51.100.1\n198.51.100.2\n"), ("config.cfg", "no configuration\n")):
+        file = container_path(pid, f"/etc/nvidia-imex/{name}")
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    refused = in_container(pid, "nvidia-imex")
+    check(refused.returncode != 0 and "no configuration" in refused.stdout + refused.stderr,
+          f"nvidia-imex reads other files by itself: {refused}")
+    with undisturbed(world, "domain-node-1", "domain-node-2"):
+        (old,) = named(container, "nvidia-imex")
+        subprocess.run(["kill", "-KILL", str(old)], check=True)
+        wait("another nvidia-imex", lambda: named(container, "nvidia-imex") not in ([], [old]), 20)
+        wait_members_ready(world, domain, ("node-1", "node-2"))
+        wait_fabric(world, domain, ("node-1", "node-2"))
+        wait_status(world, "domain", "Ready")
 
 
 @test
