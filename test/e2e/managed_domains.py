@@ -5,7 +5,8 @@ import re
 
 from commands import check, check_in, stays, wait
 from domains import (CLIQUE, CONTAINER, LABEL, clique, create, daemon_set_name, daemons, form, gone, members, node_label,
-                     nodes_of, status_of, undisturbed, wait_daemons, wait_event, wait_fabric, wait_members_ready)
+                     nodes_of, status_of, undisturbed, wait_daemons, wait_event, wait_fabric, wait_members_ready,
+                     wait_unavailable)
 from harness import NAMESPACE, test
 from installations import DEFAULT
 from objects import compute_domain, name_of, uid_of, workload
@@ -77,6 +78,7 @@ def a_node_that_leaves_is_forgotten_and_its_slot_used_again(world):
         wait("node-2 out of the clique", lambda: set(members(world, domain)) == {"node-1"}, 10)
         wait("node-2 out of status.nodes", lambda: set(nodes_of(world.get("computedomain", "domain"))) == {"node-1"}, 10)
         wait("the label off node-2", lambda: node_label(world, "node-2") is None, 10)
+        wait_unavailable(world, domain, index, of="node-1")
         world.apply(workload("domain-node-2", "domain-channel", node="node-2"))
         world.wait_pod_ready("domain-node-2")
         check(members(world, domain)["node-2"]["index"] == index, "the free slot was not used")
