@@ -208,6 +208,8 @@ private:
               fmt::format("{} finds no free slot: clique {} has all its {} members", name,
                           pod->clique->value, max_nodes_),
               true};
+    if (!pod->imex_state.empty())
+      return {node, fmt::format("{} has not joined: {}", name, pod->imex_state), false};
     return {node, fmt::format("{} is {} and has not joined", name, pod->phase), false};
   }
 

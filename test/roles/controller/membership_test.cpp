@@ -171,6 +171,14 @@ TEST_CASE("what keeps a daemon from being ready is named", "[controller][members
     Seen seen{domain(), {}, {}, {node("a")}, {}};
     CHECK(waits(assess(seen, slots)) == "a: it has no daemon pod yet");
   }
+  SECTION("a daemon that cannot join, in its own words") {
+    const std::string why = "JOINING: the clique has another domain's label, so delete it";
+    k8s::ObjectPtr stuck =
+        changed(pod({.node = "a", .clique = {}, .ready = false}),
+                {{"metadata", {{"annotations", {{imex_state_annotation, why}}}}}});
+    Seen seen{domain(), {}, {stuck}, {node("a")}, {}};
+    CHECK(waits(assess(seen, slots)) == "a: pod driver/d-a has not joined: " + why);
+  }
   SECTION("the clique is full") {
     Seen seen{domain(),
               {clique({entry("a", 0), entry("b", 1)})},
