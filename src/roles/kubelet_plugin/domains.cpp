@@ -11,6 +11,25 @@ std::vector<std::string> own_uid(const k8s::Object& object) {
   return {std::string(object.uid())};
 }
 
+JsonObject metadata_of(const Json& domain) {
+  JsonObject kept;
+  const Json* metadata = get(domain, "metadata");
+  if (!metadata || !metadata->is_object()) return kept;
+  for (std::string_view key : {"namespace", "name", "uid", "resourceVersion", "deletionTimestamp"})
+    if (const Json* value = get(*metadata, key)) kept[key] = *value;
+  return kept;
+}
+
+bool is_news(const k8s::ObjectPtr& before, const k8s::ObjectPtr& after) {
+  if (!before || !after) return true;
+  auto without_version = [](const k8s::Object& object) {
+    Json json = object.json();
+    json.at("metadata").get_object().erase("resourceVersion");
+    return json;
+  };
+  return without_version(*before) != without_version(*after);
+}
+
 Attempt<k8s::ObjectPtr> in_namespace(k8s::ObjectPtr domain, const std::string& space) {
   if (domain->space() == space) return domain;
   return permanent(
@@ -22,9 +41,27 @@ Attempt<k8s::ObjectPtr> in_namespace(k8s::ObjectPtr domain, const std::string& s
 
 }  // namespace
 
-Domains::Domains(asio::any_io_executor executor, k8s::Client& client, Time& time)
+Json trim_domain(const Json& domain, const NodeName& node) {
+  JsonArray nodes;
+  for (const Json& entry : array_or_empty(domain, "status/nodes"))
+    if (text_or_empty(entry, "name") == node.value) nodes.push_back(entry);
+  Json kept{{"metadata", metadata_of(domain)}};
+  if (!nodes.empty()) kept.as_object()["status"] = {{"nodes", std::move(nodes)}};
+  return kept;
+}
+
+Domains::Domains(asio::any_io_executor executor, k8s::Client& client, Time& time, NodeName node)
     : client_(client), informer_(executor, client, time, real_random(), {compute_domains()}) {
+  informer_.store.keep(
+      [name = std::move(node)](const Json& domain) { return trim_domain(domain, name); });
   informer_.store.add_index("uid", own_uid);
+}
+
+void Domains::on_news(std::function<void()> tell) {
+  informer_.store.on_change(
+      [told = std::move(tell)](const k8s::ObjectPtr& before, const k8s::ObjectPtr& after) {
+        if (is_news(before, after)) told();
+      });
 }
 
 k8s::ObjectPtr Domains::cached(const std::string& uid) const {

@@ -1,20 +1,25 @@
-// The ComputeDomains of the cluster, by UID.
+// The ComputeDomains of the cluster, by UID. Every node knows all of them, so little is kept of
+// each (node-side.md 18.3 no. 49).
 #pragma once
 
 #include "base/ids.hpp"
 #include "k8s/informer.hpp"
 #include "roles/kubelet_plugin/trouble.hpp"
 
+#include <functional>
 #include <optional>
 
 namespace nvdra::roles::kubelet_plugin {
 
 class Domains {
 public:
-  Domains(asio::any_io_executor executor, k8s::Client& client, Time& time);
+  Domains(asio::any_io_executor executor, k8s::Client& client, Time& time, NodeName node);
 
   Async<Result<void>> run() { return informer_.run(); }
   k8s::Store& store() { return informer_.store; }
+  // Before run(). Called after every change of what is kept; a domain that changes elsewhere, or
+  // for other nodes, is no news.
+  void on_news(std::function<void()> tell);
   // Why the cache is not to be relied on at the moment, or "".
   std::string trouble() const { return informer_.trouble(); }
 
@@ -25,7 +30,7 @@ public:
   // The same, wherever it lives: for daemon claims.
   Async<Attempt<k8s::ObjectPtr>> require_anywhere(std::string uid);
 
-  // nullptr: not known, or not known yet.
+  // As trim_domain() leaves it. nullptr: not known, or not known yet.
   k8s::ObjectPtr cached(const std::string& uid) const;
   // "namespace/name", or the UID of one that is not known.
   std::string text_of(const DomainUid& uid) const;
@@ -36,5 +41,9 @@ private:
   k8s::Client& client_;
   k8s::Informer informer_;
 };
+
+// What this node reads of a domain: whose it is, whether it is being deleted, and this node's entry
+// in its status. Pure.
+Json trim_domain(const Json& domain, const NodeName& node);
 
 }  // namespace nvdra::roles::kubelet_plugin

@@ -53,7 +53,7 @@ Plugin::Plugin(World world, const Config& config, k8s::Client& client, cdi::Spec
       news_(executor()),
       metrics_(world.time, config.node_name),
       checkpoint_(directory_.get(), config.plugin_directory(), world.time),
-      domains_(executor(), client, world.time),
+      domains_(executor(), client, world.time, NodeName(config.node_name)),
       facts_({config.container_driver_root, config.driver_root}, config.gates, world.time, news_),
       socket_({{config.container_driver_root, config.driver_root}, config.host_socket}, world.time),
       host_gate_(socket_),
@@ -86,7 +86,7 @@ Plugin::Plugin(World world, const Config& config, k8s::Client& client, cdi::Spec
 }
 
 void Plugin::wire() {
-  domains_.store().on_change([this](const auto&, const auto&) { news_.notify(); });
+  domains_.on_news([this] { news_.notify(); });
   facts_.check_driver(driver_managed() && config_.gates.enabled("IMEXDaemonsWithDNSNames"));
   facts_.on_finding([this](std::string reason, std::string message) {
     tell_node(reason, std::move(message));

@@ -70,7 +70,7 @@ struct Node {
         news(loop.get_executor()),
         metrics(time, "node-a"),
         checkpoint(directory.get(), files.path(), time),
-        domains(loop.get_executor(), client, time),
+        domains(loop.get_executor(), client, time, NodeName("node-a")),
         facts({root.path(), "/"}, gates, time, news),
         gate(news),
         events(loop.get_executor(), client, time, "plugin", "node-a"),

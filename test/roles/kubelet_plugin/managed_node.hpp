@@ -54,7 +54,7 @@ struct ManagedNode {
         news(loop.get_executor()),
         metrics(time, "node-a"),
         checkpoint(directory.get(), files.path(), time),
-        domains(loop.get_executor(), client, time),
+        domains(loop.get_executor(), client, time, NodeName("node-a")),
         facts({root.path(), "/run/nvidia/driver"}, gates, time, news),
         label(loop.get_executor(), client, time, NodeName("node-a"), news),
         directories(directory.get(), files.path()),
