@@ -32,7 +32,9 @@ k8s::HttpReply readiness(const Status& status) {
   if (!status.caches) return reply(503, "not ready: " + status.trouble);
   std::vector<std::string> troubles = status.caches->troubles();
   if (!troubles.empty()) {
-    std::string text = "not ready:";
+    std::string text = status.caches->ready()
+                           ? "not ready:"
+                           : "not ready, and no ComputeDomain is worked on until this is cured:";
     for (const std::string& trouble : troubles) text += "\n" + trouble;
     return reply(503, text);
   }

@@ -9,6 +9,7 @@
 #include "k8s/http_transport.hpp"
 #include "roles/common/names.hpp"
 #include "roles/controller/config.hpp"
+#include "roles/controller/health.hpp"
 #include "roles/controller/reconciler.hpp"
 #include "sandbox/api_server.hpp"
 
@@ -42,11 +43,18 @@ public:
   }
 
   void start() {
-    controller_.emplace(*this);
+    begin();
     until("the caches are filled", [&] { return controller_->caches.ready(); });
     server->reset_counts();
   }
+  void begin() { controller_.emplace(*this); }  // start() without waiting
   void stop() { controller_.reset(); }
+  // What /readyz answers.
+  k8s::HttpReply readiness() {
+    Status status;
+    status.caches = &controller_->caches;
+    return controller::readiness(status);
+  }
   // For the next start.
   Settings& settings() { return settings_; }
 

@@ -250,6 +250,29 @@ TEST_CASE("clean-up is logged from level 6 on, domains worked on from level 2 on
   CHECK(log.has("Cleanup: perform for") == (level >= 6));
 }
 
+TEST_CASE("a right that is missing is named by readiness and log, until it is given (W-C12)",
+          "[controller][life]") {
+  Life life;
+  const std::string message =
+      "daemonsets.apps is forbidden: User \"controller\" cannot list resource \"daemonsets\" in "
+      "API "
+      "group \"apps\" in the namespace \"driver\"";
+  REQUIRE(life.server->faults().add({{"match", {{"verb", "list"}, {"resource", "daemonsets"}}},
+                                     {"count", 2},
+                                     {"status", 403},
+                                     {"reason", "Forbidden"},
+                                     {"message", message}}));
+  fake::CapturedLog log({.verbosity = 0});
+  life.begin();
+  life.until("told", [&] { return log.has("cannot list resource"); });
+  CHECK_THAT(life.readiness().body,
+             Catch::StartsWith("not ready, and no ComputeDomain is worked on until this is cured:\n"
+                               "list daemonsets in driver: " +
+                               message));
+  CHECK(life.readiness().status == 503);
+  life.until("ready", [&] { return life.readiness().status == 200; });
+}
+
 TEST_CASE("a daemon's own entry survives the controller's writes (reports 40)",
           "[controller][life]") {
   Life life;
