@@ -212,16 +212,20 @@ TEST_CASE("settings that were taken away make a DaemonSet outdated", "[controlle
   DaemonShape less = more;
   std::string gone;
   SECTION("pull secrets") {
-    less.pull_secrets.clear(), gone = "imagePullSecrets";
+    less.pull_secrets.clear();
+    gone = "imagePullSecrets";
   }
   SECTION("priority class") {
-    less.priority_class.clear(), gone = "priorityClassName";
+    less.priority_class.clear();
+    gone = "priorityClassName";
   }
   SECTION("all limits") {
-    less.resources.clear(), gone = "resources";
+    less.resources.clear();
+    gone = "resources";
   }
   SECTION("one limit") {
-    less.resources["limits"].get_object().erase("cpu"), gone = "resources";
+    less.resources["limits"].get_object().erase("cpu");
+    gone = "resources";
   }
   CHECK(fit(k8s::Object(made(more)), made(less)) == Fit::outdated);
   CHECK(differences(k8s::Object(made(more)), made(less)) == gone);
