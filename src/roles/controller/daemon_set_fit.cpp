@@ -151,10 +151,10 @@ Fit fit(const k8s::Object& actual, const Json& wanted) {
   return written && *written == digest ? Fit::edited : Fit::outdated;
 }
 
-std::string differences(const k8s::Object& actual, const Json& as_made) {
-  const Json wanted = respelled(as_made, actual.json());
+std::string differences(const k8s::Object& actual, const Json& wanted) {
+  const Json respelt = respelled(wanted, actual.json());
   const Json& now = first_container(actual.json());
-  const Json& then = first_container(wanted);
+  const Json& then = first_container(respelt);
   std::vector<std::string> names;
   auto compare = [&](const Json& left, const Json& right, std::string_view key) {
     const Json* value = get(right, key);
@@ -171,9 +171,9 @@ std::string differences(const k8s::Object& actual, const Json& as_made) {
     if (std::string_view name = text_or_empty(extra, "name");
         !named(array_or_empty(then, "env"), name))
       names.emplace_back(name);
-  for (const auto& item : object_or_empty(pod_template(wanted), "spec"))
+  for (const auto& item : object_or_empty(pod_template(respelt), "spec"))
     if (item.key() != "containers")
-      compare(pod_template(actual.json()).at("spec"), pod_template(wanted).at("spec"), item.key());
+      compare(pod_template(actual.json()).at("spec"), pod_template(respelt).at("spec"), item.key());
   for (std::string& name : surplus(actual.json(), wanted))
     if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
   if (array_or_empty(pod_template(actual.json()), "spec/containers").size() > 1)
