@@ -4,6 +4,7 @@
 #include "base/ids.hpp"
 #include "base/try.hpp"
 #include "imex/capability.hpp"
+#include "roles/common/command_line.hpp"
 #include "roles/common/names.hpp"
 
 #include <fmt/format.h>
@@ -96,7 +97,7 @@ Result<Config> read_config(const Args& args, const Environment& environment) {
   config.driver_namespace = args.text("namespace");
   TRY(config.additional_namespaces, check_namespaces(args.list("additional-namespaces")));
   config.http_endpoint = args.text("http-endpoint");
-  config.metrics_path = args.text("metrics-path");
+  TRY(config.metrics_path, metrics_path_of(args));
   config.cdi_root = args.text("cdi-root");
   config.driver_root = args.text("nvidia-driver-root");
   if (config.driver_root.empty()) config.driver_root = "/";

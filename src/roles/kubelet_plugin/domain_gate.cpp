@@ -1,6 +1,5 @@
 #include "roles/kubelet_plugin/domain_gate.hpp"
 
-#include "base/log.hpp"
 #include "base/try.hpp"
 #include "roles/common/names.hpp"
 
@@ -14,7 +13,28 @@ namespace {
 // A new watch shows what there is at once; until then silence does not mean that there is nothing.
 constexpr Duration first_events = 500ms;
 
+std::string clique_text(const k8s::ObjectKey& key) {
+  return "ComputeDomainClique " + key.text();
+}
+
 }  // namespace
+
+k8s::ObjectPtr clique_for(const std::vector<k8s::ObjectPtr>& cliques, const NodeName& node) {
+  auto names_node = [&](const k8s::ObjectPtr& clique) {
+    return read_members(clique->json(), MemberList::clique_daemons).of(node) != nullptr;
+  };
+  k8s::ObjectPtr best;
+  bool best_names = false;
+  for (const k8s::ObjectPtr& each : cliques) {
+    bool names = names_node(each);
+    bool better =
+        !best || (names != best_names ? names : k8s::newer(each->version(), best->version()));
+    if (!better) continue;
+    best = each;
+    best_names = names;
+  }
+  return best;
+}
 
 DomainGate::DomainGate(Parts parts, DomainGateConfig config)
     : parts_(parts), config_(std::move(config)) {}
@@ -48,7 +68,9 @@ Async<std::optional<Trouble>> DomainGate::closed(DomainUid domain) {
   if (unknown) co_return unknown;
 
   if (const Follower* follower = follower_of(domain))
-    sight.seen_turning = sight.member && follower->turned == sight.member->ip;
+    sight.seen_turning =
+        sight.member && std::ranges::find(follower->places, sight.member->ip, &Place::turned) !=
+                            follower->places.end();
   Verdict verdict = judge(sight);
   if (std::holds_alternative<LookAtPods>(verdict)) {
     Result<std::vector<DaemonPod>> pods = co_await list_pods(domain);
@@ -85,27 +107,28 @@ Async<std::optional<Trouble>> DomainGate::look_at_pods(Follower* follower, Domai
 Async<std::optional<Trouble>> DomainGate::find_member(DomainUid domain, Sight* sight) {
   if (watches_cliques()) {
     std::string name = clique_object_name(domain, sight->clique);
-    k8s::ObjectKey key{config_.namespaces.front(), name};
-    sight->source = "ComputeDomainClique " + key.text();
-    Follower* follower = follower_of(domain);
-    k8s::ObjectPtr clique;
-    if (follower && follower->known && follower->clique_object == name) {
-      clique = follower->clique;
-      if (!clique && is_fresh(follower->watched_since)) co_return std::nullopt;
-    } else if (follower && is_fresh(follower->since)) {
-      co_return std::nullopt;  // its watch is being opened
-    } else {
-      Result<k8s::Object> read = co_await parts_.client.get(cliques(), key);
-      if (!read && read.error().code != k8s::Errc::not_found)
-        co_return retry("cannot tell whether the IMEX daemon is ready: " + read.error().text());
-      if (read) clique = std::make_shared<const k8s::Object>(*std::move(read));
+    sight->source = clique_text({config_.namespaces.front(), name});
+    std::vector<k8s::ObjectPtr> found;
+    bool opening = false;
+    std::optional<Trouble> unknown;
+    for (const std::string& space : config_.namespaces) {
+      Result<Seen> seen = co_await look(domain, {space, name});
+      if (!seen) {
+        unknown = retry("cannot tell whether the IMEX daemon is ready: " + seen.error().text());
+        continue;
+      }
+      if (seen->clique) found.push_back(seen->clique);
+      opening |= seen->opening;
     }
+    k8s::ObjectPtr clique = clique_for(found, config_.node);
     if (clique) {
+      sight->source = clique_text(clique->key());
       Members members = read_members(clique->json(), MemberList::clique_daemons);
       const Member* own = members.of(config_.node);
       if (own) sight->member = *own;
-      co_return std::nullopt;
+      if (own) co_return std::nullopt;
     }
+    if (unknown || opening || clique) co_return unknown;
   }
   k8s::ObjectPtr known = parts_.domains.cached(domain.value);
   if (!known) co_return std::nullopt;
@@ -114,6 +137,22 @@ Async<std::optional<Trouble>> DomainGate::find_member(DomainUid domain, Sight* s
   if (own) sight->member = *own;
   if (own || sight->source.empty()) sight->source = "the status of ComputeDomain " + sight->domain;
   co_return std::nullopt;
+}
+
+// By the watch, if there is one that has shown what there is; else at the server.
+Async<Result<DomainGate::Seen>> DomainGate::look(DomainUid domain, k8s::ObjectKey key) {
+  if (const Follower* follower = follower_of(domain)) {
+    auto place = std::ranges::find(follower->places, key.space, &Place::space);
+    bool watched = place != follower->places.end() && place->known && place->object == key.name;
+    bool fresh = is_fresh(watched ? place->watched_since : follower->since);
+    if (watched && place->clique) co_return Seen{place->clique};
+    if (fresh) co_return Seen{.opening = true};
+    if (watched) co_return Seen{};
+  }
+  Result<k8s::Object> read = co_await parts_.client.get(cliques(), key);
+  if (!read && read.error().code == k8s::Errc::not_found) co_return Seen{};
+  if (!read) co_return std::move(read).failure();
+  co_return Seen{std::make_shared<const k8s::Object>(*std::move(read))};
 }
 
 Async<Result<std::vector<DaemonPod>>> DomainGate::list_pods(DomainUid domain) {
@@ -127,81 +166,6 @@ Async<Result<std::vector<DaemonPod>>> DomainGate::list_pods(DomainUid domain) {
     for (const k8s::Object& pod : listed.items) found.push_back(daemon_pod(pod));
   }
   co_return found;
-}
-
-Async<Result<void>> DomainGate::follow(DomainUid domain) {
-  auto entry = followers_.emplace(followers_.end(), Follower{domain, parts_.time.now(), {}});
-  struct Leave {
-    std::list<Follower>& followers;
-    std::list<Follower>::iterator entry;
-    ~Leave() { followers.erase(entry); }
-  } leave{followers_, entry};
-
-  Backoff backoff({500ms, 10s}, real_random());
-  for (;;) {
-    if (!watches_cliques()) {  // the ComputeDomains are watched anyway
-      auto seen = parts_.news.count();
-      co_await parts_.news.wait(seen);
-      continue;
-    }
-    entry->clique_object = clique_object_name(domain, *parts_.facts.clique());
-    Result<void> ended = co_await watch_once(&*entry);
-    entry->known = false;
-    entry->clique.reset();
-    entry->turned.clear();
-    if (ended) {
-      backoff.reset();
-      continue;
-    }
-    // Meanwhile closed() asks by itself.
-    LOG_INFO(1, "Cannot watch a clique, trying again",
-             {{"clique", entry->clique_object}, {"err", ended.error().text()}});
-    co_await parts_.time.sleep(backoff.next(parts_.time.now()));
-  }
-}
-
-// A watch without version shows what there is, and then every change.
-Async<Result<void>> DomainGate::watch_once(Follower* follower) {
-  k8s::WatchOptions options;
-  options.field_selector = "metadata.name=" + follower->clique_object;
-  CO_TRY(std::unique_ptr<k8s::Watch> watch,
-         co_await parts_.client.watch(cliques(), config_.namespaces.front(), options));
-  follower->known = true;
-  follower->watched_since = parts_.time.now();
-  for (;;) {
-    Result<std::optional<k8s::WatchEvent>> next = co_await watch->next();
-    if (!next && next.error().code == k8s::Errc::malformed_answer) continue;
-    if (!next) co_return std::move(next).failure();
-    if (!*next) co_return ok();
-    apply(*follower, **next);
-    bool other =
-        !parts_.facts.clique() ||
-        follower->clique_object != clique_object_name(follower->domain, *parts_.facts.clique());
-    if (other) co_return ok();
-  }
-}
-
-void DomainGate::apply(Follower& follower, const k8s::WatchEvent& event) {
-  using Kind = k8s::WatchEvent::Kind;
-  if (event.kind == Kind::bookmark || event.object.name() != follower.clique_object) return;
-  k8s::ObjectPtr before = std::exchange(follower.clique, nullptr);
-  if (event.kind != Kind::deleted)
-    follower.clique = std::make_shared<const k8s::Object>(event.object);
-  follower.turned = turned_ready(before, follower.clique, follower.turned);
-  parts_.news.notify();
-}
-
-// What the watch shows first may be old; only a change that it shows is fresh.
-std::string DomainGate::turned_ready(const k8s::ObjectPtr& before, const k8s::ObjectPtr& after,
-                                     const std::string& turned) const {
-  if (!before || !after) return {};
-  Members old_members = read_members(before->json(), MemberList::clique_daemons);
-  Members new_members = read_members(after->json(), MemberList::clique_daemons);
-  const Member* was = old_members.of(config_.node);
-  const Member* is = new_members.of(config_.node);
-  if (!is || !is->ready) return {};
-  bool turns = !was || !was->ready || was->ip != is->ip;
-  return turns || turned == is->ip ? is->ip : std::string();
 }
 
 }  // namespace nvdra::roles::kubelet_plugin

@@ -17,7 +17,10 @@ using std::chrono::system_clock;
 bool is_expired(const dra::CheckpointClaim& entry, system_clock::time_point now) {
   std::tm parts{};
   if (!::strptime(entry.aborted_at.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts)) return true;
-  return now - system_clock::from_time_t(::timegm(&parts)) >= aborted_lifetime;
+  const std::chrono::seconds noted(::timegm(&parts));
+  const auto age = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()) - noted;
+  // From the future: the clock has been set back, and nobody knows how old the entry is.
+  return age >= aborted_lifetime || age <= -aborted_lifetime;
 }
 
 // The names of our devices that a claim holds exclusively.

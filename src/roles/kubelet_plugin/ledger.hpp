@@ -10,7 +10,8 @@
 
 namespace nvdra::roles::kubelet_plugin {
 
-// Older PrepareAborted entries do not bind any more; also applied when deciding (18.1 no. 50).
+// Older PrepareAborted entries do not bind any more; also applied when deciding (18.1 no. 50). Nor
+// do those that are as far in the future.
 inline constexpr std::chrono::seconds aborted_lifetime{90};
 
 struct Begin {

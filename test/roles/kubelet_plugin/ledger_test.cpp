@@ -140,6 +140,17 @@ TEST_CASE("what undoing means follows from the entry", "[plugin][ledger]") {
   CHECK(undo_of(&entry) == Undo::completed);
 }
 
+TEST_CASE("an aborted entry from before the clock was set back does not bind for ever",
+          "[plugin][ledger]") {
+  Checkpoint checkpoint;
+  checkpoint.put(ClaimUid("soon"), aborted(channel_status(), std::chrono::seconds(-89)));
+  checkpoint.put(ClaimUid("later"), aborted(channel_status(), std::chrono::hours(-24 * 365)));
+  CheckpointClaim last = aborted(channel_status(), std::chrono::seconds(0));
+  last.aborted_at = "9999-12-31T23:59:59Z";
+  checkpoint.put(ClaimUid("last"), std::move(last));
+  CHECK(expired(checkpoint, now) == std::vector{ClaimUid("last"), ClaimUid("later")});
+}
+
 TEST_CASE("only aborted entries whose lifetime is over expire", "[plugin][ledger]") {
   Checkpoint checkpoint;
   finish(checkpoint, wanted("done"));

@@ -33,12 +33,14 @@ inline Json domain_object(const std::string& uid, const std::string& name) {
 inline std::string domain_path(const std::string& name) {
   return "/apis/resource.nvidia.com/v1beta1/namespaces/default/computedomains/" + name;
 }
-inline std::string clique_path(const std::string& domain = domain_uid) {
-  return "/apis/resource.nvidia.com/v1beta1/namespaces/nvdra/computedomaincliques/" + domain + "." +
-         node_clique;
+inline std::string clique_path(const std::string& domain = domain_uid,
+                               const std::string& space = driver_space) {
+  return "/apis/resource.nvidia.com/v1beta1/namespaces/" + space + "/computedomaincliques/" +
+         domain + "." + node_clique;
 }
-inline std::string pod_path(const std::string& name = "daemon-a") {
-  return "/api/v1/namespaces/nvdra/pods/" + name;
+inline std::string pod_path(const std::string& name = "daemon-a",
+                            const std::string& space = driver_space) {
+  return "/api/v1/namespaces/" + space + "/pods/" + name;
 }
 
 inline Json daemon_status(const std::string& domain = domain_uid) {
@@ -48,8 +50,10 @@ inline Json daemon_status(const std::string& domain = domain_uid) {
 }
 
 struct ManagedNode {
-  explicit ManagedNode(const char* smi = smi_with_fabric, bool cliques = true)
-      : cdi(*cdi::SpecDir::open(files.path() + "/cdi")),
+  explicit ManagedNode(const char* smi = smi_with_fabric, bool cliques = true,
+                       std::vector<std::string> driver_spaces = {driver_space})
+      : spaces(std::move(driver_spaces)),
+        cdi(*cdi::SpecDir::open(files.path() + "/cdi")),
         client(api, time),
         news(loop.get_executor()),
         metrics(time, "node-a"),
@@ -60,7 +64,7 @@ struct ManagedNode {
         directories(directory.get(), files.path()),
         base(cdi, roots()),
         gate({client, time, domains, facts, news}, {.node = NodeName("node-a"),
-                                                    .namespaces = {driver_space},
+                                                    .namespaces = spaces,
                                                     .cliques = cliques,
                                                     .explain_after = 50ms,
                                                     .explain_every = 50ms}),
@@ -93,7 +97,7 @@ struct ManagedNode {
     config.mode = ImexMode::driver_managed;
     config.roots = roots();
     config.node = NodeName("node-a");
-    config.namespaces = {driver_space};
+    config.namespaces = spaces;
     config.tell_after = 30ms;
     config.ask_pods = 10s;
     config.look_again = 20ms;
@@ -149,9 +153,9 @@ struct ManagedNode {
   }
   // This node's entry in the clique, and the pod that it is about.
   void daemon(bool ready, const std::string& ip = "10.0.0.1",
-              const std::string& domain = domain_uid) {
-    api.set(clique_path(domain),
-            {{"metadata", {{"namespace", driver_space}, {"name", domain + "." + node_clique}}},
+              const std::string& domain = domain_uid, const std::string& space = driver_space) {
+    api.set(clique_path(domain, space),
+            {{"metadata", {{"namespace", space}, {"name", domain + "." + node_clique}}},
              {"daemons", JsonArray{{{"nodeName", "node-a"},
                                     {"ipAddress", ip},
                                     {"cliqueID", node_clique},
@@ -159,9 +163,9 @@ struct ManagedNode {
                                     {"status", ready ? "Ready" : "NotReady"}}}}});
   }
   void pod(const std::string& ip = "10.0.0.1", const std::string& phase = "Running",
-           const std::string& name = "daemon-a") {
-    api.set(pod_path(name), {{"metadata", {{"namespace", driver_space}, {"name", name}}},
-                             {"status", {{"podIP", ip}, {"phase", phase}}}});
+           const std::string& name = "daemon-a", const std::string& space = driver_space) {
+    api.set(pod_path(name, space), {{"metadata", {{"namespace", space}, {"name", name}}},
+                                    {"status", {{"podIP", ip}, {"phase", phase}}}});
   }
   std::string node_label() const {
     k8s::Object node(api.at(node_path));
@@ -239,6 +243,7 @@ struct ManagedNode {
     return std::filesystem::exists(files.path() + "/domains/" + uid);
   }
 
+  const std::vector<std::string> spaces;
   fake::TempDir files;
   fake::FakeNode root;
   Fd directory = *open_directory(files.path());
