@@ -138,7 +138,7 @@ TEST_CASE("the second domain of one template gets nothing until the name is free
   life.start();
   life.make("resourceclaimtemplates", "default",
             {{"metadata", {{"name", "t-a"}}}, {"spec", {{"spec", {{"devices", JsonObject{}}}}}}});
-  std::string uid = life.create_domain("a");
+  life.create_domain("a");
   life.until("told", [&] { return life.state("a") == "NotReady TemplateNameTaken"; });
   CHECK(life.count("daemonsets") == 0);
   CHECK(life.count("resourceclaimtemplates") == 1);
