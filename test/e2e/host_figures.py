@@ -1,4 +1,4 @@
-"""Figures on a real API server. They are printed; a test fails only when a figure is far off."""
+"""Figures on a real API server. They are printed; a test fails when a figure is far off (figures.py)."""
 
 import contextlib
 import json
@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from commands import Failed, check, wait
+from figures import Figure, tell
 from harness import HERE, test
 from installations import HOST_MANAGED
 from objects import compute_domain
@@ -23,9 +24,8 @@ def one_hundred_ComputeDomains_form_and_go(world):
     check(len(world.list("resourceclaimtemplates")) == COUNT, "there are not as many templates")
     unsent, gone = many(world, "delete", file)
     wait("all templates gone", lambda: not world.list("resourceclaimtemplates"), 10)
-    check(formed <= 20 and gone <= 20, f"formed after {formed} s, gone after {gone} s")
-    return (f"all Ready after {formed} s (wanted: 4 s; the requests took {sent} s), "
-            f"all gone after {gone} s (wanted: 6 s; the requests took {unsent} s)")
+    return tell(Figure("all Ready after", formed, "s", 4, f"of which the requests took {sent} s"),
+                Figure("all gone after", gone, "s", 6, f"of which the requests took {unsent} s"))
 
 
 def many(world, method, file):
@@ -40,13 +40,13 @@ def many(world, method, file):
 
 @test
 def controller_and_plugin_are_small_when_they_have_been_idle_for_a_minute(world):
-    notes = []
+    figures = []
     for component, wanted in (("controller", 12), ("kubelet-plugin", 16)):
         # They give memory back once a minute; builds for development may need more.
         def size(pods=world.pods_of(component)):
             return max(resident(pod["status"]["containerStatuses"][0]["containerID"]) for pod in pods)
         with contextlib.suppress(Failed):
             wait(f"{component} small", lambda: size() <= wanted, 75)  # noqa: B023
-        check(0 < size() < 100, f"{component}: {size()} MB")
-        notes.append(f"{component}: {size():.1f} MB resident ({wanted} MB wanted)")
-    return ", ".join(notes)
+        check(size() > 0, f"{component} has no process")
+        figures.append(Figure(f"{component}, resident", size(), "MB", wanted))
+    return tell(*figures)

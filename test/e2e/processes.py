@@ -42,16 +42,21 @@ def container_path(pid, path):
     return Path(f"/proc/{pid}/root") / path.lstrip("/")
 
 
+def resident_of(pid):
+    """MB of resident memory of a process."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1000
+
+
 def resident(container):
     """MB of resident memory of a container's processes."""
     total = 0
     for pid in processes_of(container):
         try:
-            total += sum(int(line.split()[1]) for line in Path(f"/proc/{pid}/status").read_text().splitlines()
-                         if line.startswith("VmRSS"))
+            total += resident_of(pid)
         except OSError:
             continue
-    return total / 1000
+    return total
 
 
 def named(container, name):
@@ -65,3 +70,8 @@ def named(container, name):
         if words and words[0].decode().rpartition("/")[2] == name:
             found.append(pid)
     return found
+
+
+def cpu_seconds(pids):
+    """Processor time that the threads of these processes have used, to the nanosecond."""
+    return sum(int(file.read_text().split()[0]) for pid in pids for file in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9

@@ -4,6 +4,7 @@ import time
 
 import cleaning
 from commands import Failed
+from figures import Missed
 from harness import NAMESPACE, TROUBLE, installation_of
 
 MOST_AGAIN = 5
@@ -25,7 +26,8 @@ def run(world, chosen):
         except TROUBLE as error:
             trouble = error
             print(f"    {_words(error)}", flush=True)
-            explain(world, started)
+            if not isinstance(error, Missed):
+                explain(world, started)
         seconds = time.monotonic() - clock
         try:
             world.install(installation_of(function))  # a test may have ended in the middle of another installation
