@@ -1,6 +1,8 @@
 """nvidia-imex itself misbehaves: what the pod's event, the domain's conditions and the daemon say, and how it heals."""
 
 import contextlib
+import os
+import signal
 import subprocess
 import time
 
@@ -117,7 +119,7 @@ def IMEX_that_crashes_once_is_started_again_and_the_workload_runs_on(world):
     container = found[NODE]["status"]["containerStatuses"][0]["containerID"]
     (old,) = named(container, "nvidia-imex")
     with undisturbed(world, "domain-node-1", "domain-node-2"):
-        subprocess.run(["kill", "-KILL", str(old)], check=True)
+        os.kill(old, signal.SIGKILL)
         wait("another nvidia-imex", lambda: named(container, "nvidia-imex") not in ([], [old]), 20)
         wait_daemons(world, domain, ("node-1", "node-2"), 20)
         wait_members_ready(world, domain, ("node-1", "node-2"))
@@ -140,7 +142,7 @@ def files_of_a_host_service_in_the_container_are_not_read(world):
           f"nvidia-imex reads other files by itself: {refused}")
     with undisturbed(world, "domain-node-1", "domain-node-2"):
         (old,) = named(container, "nvidia-imex")
-        subprocess.run(["kill", "-KILL", str(old)], check=True)
+        os.kill(old, signal.SIGKILL)
         wait("another nvidia-imex", lambda: named(container, "nvidia-imex") not in ([], [old]), 20)
         wait_members_ready(world, domain, ("node-1", "node-2"))
         wait_fabric(world, domain, ("node-1", "node-2"))
@@ -191,7 +193,7 @@ def a_member_with_another_nodes_file_is_refused_and_told(world):
         nodes = container_path(main_process(container), "/imexd/nodes.cfg")
         nodes.write_text(nodes.read_text() + "compute-domain-daemon-of-another-release\n")
         (old,) = named(container, "nvidia-imex")
-        subprocess.run(["kill", "-KILL", str(old)], check=True)
+        os.kill(old, signal.SIGKILL)
         began = time.monotonic()
         wait_reason(world, "domain", "refuses", "node-1", "node-2", "MISMATCH", "one release", seconds=120)
         seconds = time.monotonic() - began
