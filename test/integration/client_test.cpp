@@ -238,6 +238,7 @@ TEST_CASE("a watch tells what happens after the list, and ends in good order",
     if (!event) break;
     if (event->kind == WatchEvent::Kind::bookmark) continue;
     CHECK(text_or_empty(event->object.json(), "kind") == "ConfigMap");
+    if (event->object.name() != "a") continue;  // a cluster puts its own into each namespace
     seen.emplace_back(event->kind, event->object.name());
   }
   using Kind = WatchEvent::Kind;
