@@ -3,6 +3,8 @@
 #include "base/common_flags.hpp"
 #include "base/version.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -45,6 +47,21 @@ std::variant<Args, int> read_command_line(const CommandLine& line,
   Result<void> logging = apply_logging(*args);
   if (!logging) return report_error(logging.error().text(), exit_usage);
   return *std::move(args);
+}
+
+Result<std::string> metrics_path_of(const Args& args) {
+  std::string path = args.text("metrics-path");
+  const bool odd = path.find_first_of(" \t\r\n?#") != std::string::npos;
+  if (!path.empty() && (!path.starts_with('/') || odd))
+    return refuse(fmt::format(
+        "--metrics-path (METRICS_PATH) is \"{}\": use a path that begins with \"/\", or leave it "
+        "empty for no metrics",
+        path));
+  if (path == "/healthz" || path == "/readyz")
+    return refuse(fmt::format(
+        "--metrics-path (METRICS_PATH) is \"{}\", where the probes are answered: use another path",
+        path));
+  return path;
 }
 
 }  // namespace nvdra::roles

@@ -29,6 +29,10 @@ std::variant<Args, int> read_command_line(const CommandLine& line,
                                           const Environment& environment,
                                           std::vector<std::string>* words = nullptr);
 
+// The flag metrics-path: "" for no metrics, else a path that a request can ask for and that is not
+// one of the endpoint's others.
+Result<std::string> metrics_path_of(const Args& args);
+
 // Prints "Error: <text>" on stderr and returns `status`.
 int report_error(std::string_view text, int status);
 

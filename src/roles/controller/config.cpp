@@ -3,6 +3,7 @@
 #include "base/common_flags.hpp"
 #include "base/ids.hpp"
 #include "base/try.hpp"
+#include "roles/common/command_line.hpp"
 #include "roles/common/imex_overrides.hpp"
 
 #include <fmt/format.h>
@@ -64,6 +65,12 @@ Result<std::vector<std::string>> all_namespaces(const Args& args) {
   return names;
 }
 
+// A variable that is set but empty counts as given.
+Result<void> need(const std::string& value, std::string_view flag, std::string_view what) {
+  if (!value.empty()) return ok();
+  return refuse(fmt::format("{} is empty: give it {}", flag, what));
+}
+
 Result<void> check_numbers(const Config& config) {
   if (config.max_nodes < 1 || config.max_nodes > 9999)
     return refuse(
@@ -85,9 +92,11 @@ std::span<const Flag> flags() {
 Result<Config> read_config(const Args& args, const Environment& environment) {
   Config config;
   config.pod_name = args.text("pod-name");
+  TRY_VOID(need(config.pod_name, "--pod-name (POD_NAME)", "the name of the controller's pod"));
   config.driver_namespace = args.text("namespace");
   TRY(config.namespaces, all_namespaces(args));
   config.image = args.text("image-name");
+  TRY_VOID(need(config.image, "--image-name (IMAGE_NAME)", "the image of the per-domain daemons"));
   config.pull_secrets = split_names(args.text("cd-daemon-image-pull-secret-names"));
   config.daemon_verbosity = args.integer("log-verbosity-cd-daemon");
   config.max_nodes = args.integer("max-nodes-per-imex-domain");
@@ -105,7 +114,7 @@ Result<Config> read_config(const Args& args, const Environment& environment) {
   TRY(config.mode, imex_mode(mode, args.text("imex-isolation"), config.gates));
 
   config.http_endpoint = args.text("http-endpoint");
-  config.metrics_path = args.text("metrics-path");
+  TRY(config.metrics_path, metrics_path_of(args));
   config.kubeconfig = args.text("kubeconfig");
   config.election = args.boolean("leader-election-enabled");
   config.lease_namespace = args.text("leader-election-lease-lock-namespace");
