@@ -1,5 +1,6 @@
 #include "cdi/render.hpp"
 
+#include "cdi/shared_nodes.hpp"
 #include "cdi/yaml.hpp"
 
 #include <algorithm>
@@ -29,7 +30,13 @@ void sort_by_path(std::vector<T>& list, Path path) {
   list.erase(std::ranges::unique(list).begin(), list.end());
 }
 
-void normalise(ContainerEdits& edits) {
+// The text of shared nodes is that of a device which has no others.
+void normalise(ContainerEdits& edits, bool of_device) {
+  if (edits.shared_nodes && (!of_device || !edits.device_nodes.empty())) {
+    const std::vector<DeviceNode>& more = edits.shared_nodes->nodes();
+    edits.device_nodes.insert(edits.device_nodes.end(), more.begin(), more.end());
+    edits.shared_nodes.reset();
+  }
   drop_duplicates(edits.env);
   drop_duplicates(edits.hooks);
   drop_duplicates(edits.additional_gids);
@@ -43,6 +50,10 @@ bool any_edits(const Spec& spec, Test test) {
          std::ranges::any_of(spec.devices, [&](const Device& d) { return test(d.edits); });
 }
 
+bool any_host_path(const std::vector<DeviceNode>& nodes) {
+  return std::ranges::any_of(nodes, [](const DeviceNode& n) { return !n.host_path.empty(); });
+}
+
 std::string_view lowest_version(const Spec& spec) {
   if (any_edits(spec, [](const ContainerEdits& e) { return !e.additional_gids.empty(); }))
     return "0.7.0";
@@ -50,8 +61,7 @@ std::string_view lowest_version(const Spec& spec) {
     return !device.name.empty() && device.name[0] >= '0' && device.name[0] <= '9';
   });
   const bool host_path = any_edits(spec, [](const ContainerEdits& e) {
-    return std::ranges::any_of(e.device_nodes,
-                               [](const DeviceNode& node) { return !node.host_path.empty(); });
+    return (e.shared_nodes && e.shared_nodes->with_host_path()) || any_host_path(e.device_nodes);
   });
   return digit || host_path ? "0.5.0" : "0.3.0";
 }
@@ -94,14 +104,19 @@ void write(YamlWriter& out, const Mount& mount) {
 }
 
 template <class T>
-void write_objects(YamlWriter& out, std::string_view name, const std::vector<T>& objects) {
-  if (objects.empty()) return;
-  out.begin(name);
+void write_items(YamlWriter& out, const std::vector<T>& objects) {
   for (const T& object : objects) {
     out.begin_item();
     write(out, object);
     out.end();
   }
+}
+
+template <class T>
+void write_objects(YamlWriter& out, std::string_view name, const std::vector<T>& objects) {
+  if (objects.empty()) return;
+  out.begin(name);
+  write_items(out, objects);
   out.end();
 }
 
@@ -109,6 +124,11 @@ void write(YamlWriter& out, const ContainerEdits& edits) {
   if (edits.empty()) return out.empty_mapping("containerEdits");
   out.begin("containerEdits");
   write_list(out, "env", edits.env);
+  if (edits.shared_nodes) {
+    out.begin("deviceNodes");
+    out.lines(edits.shared_nodes->device_text());
+    out.end();
+  }
   write_objects(out, "deviceNodes", edits.device_nodes);
   write_objects(out, "hooks", edits.hooks);
   write_objects(out, "mounts", edits.mounts);
@@ -129,9 +149,22 @@ void rebase(std::string& path, std::string_view from, std::string_view to) {
 
 }  // namespace
 
+SharedNodes::SharedNodes(std::vector<DeviceNode> nodes)
+    : nodes_(std::move(nodes)), with_host_path_(any_host_path(nodes_)) {
+  sort_by_path(nodes_, &DeviceNode::path);
+  YamlWriter out;  // down to where a device's nodes stand
+  out.begin("devices");
+  out.begin_item();
+  out.begin("containerEdits");
+  out.begin("deviceNodes");
+  const std::size_t before = out.so_far().size();
+  write_items(out, nodes_);
+  device_text_ = out.so_far().substr(before);
+}
+
 std::string render(Spec spec) {
-  normalise(spec.edits);
-  for (Device& device : spec.devices) normalise(device.edits);
+  normalise(spec.edits, false);
+  for (Device& device : spec.devices) normalise(device.edits, true);
   std::ranges::sort(spec.devices);
   spec.devices.erase(std::ranges::unique(spec.devices).begin(), spec.devices.end());
 

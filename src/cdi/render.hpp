@@ -17,7 +17,7 @@ std::string render(Spec spec);
 
 // Paths of a container that sees the driver root at `container_root` → paths of the host, which has
 // it at `host_root`. When the two differ, every device node gets a hostPath. Equal roots: no
-// change.
+// change. Shared nodes have the host's paths already.
 Spec with_host_paths(Spec spec, std::string_view container_root, std::string_view host_root);
 
 }  // namespace nvdra::cdi

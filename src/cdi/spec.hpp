@@ -6,6 +6,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,12 +41,17 @@ struct Mount {
   auto operator<=>(const Mount&) const = default;
 };
 
+class SharedNodes;
+
 struct ContainerEdits {
   std::vector<std::string> env = {};
   std::vector<DeviceNode> device_nodes = {};
   std::vector<Hook> hooks = {};
   std::vector<Mount> mounts = {};
   std::vector<std::uint32_t> additional_gids = {};
+  // Further device nodes, nullptr = none; the same list is the same pointer. Only for writing: what
+  // is read from a file stands in device_nodes.
+  std::shared_ptr<const SharedNodes> shared_nodes = {};
   auto operator<=>(const ContainerEdits&) const = default;
   bool empty() const { return *this == ContainerEdits{}; }
 };

@@ -28,7 +28,11 @@ public:
   void item(std::uint64_t number);
   // An item that is a mapping: the keys until end() are its own.
   void begin_item();
+  // Whole lines that were written at this place before.
+  void lines(std::string_view text) { text_ += text; }
 
+  // What has been written so far.
+  std::string_view so_far() const { return text_; }
   std::string text() && { return std::move(text_); }
 
 private:

@@ -3,6 +3,7 @@
 #include "catch.hpp"
 #include "cdi/data.hpp"
 #include "cdi/read.hpp"
+#include "cdi/shared_nodes.hpp"
 
 #include <algorithm>
 #include <set>
@@ -47,6 +48,39 @@ TEST_CASE("mode All lists 2048 channels in byte order", "[cdi][render]") {
   CHECK(render(spec) == expected);
   std::ranges::reverse(nodes);
   CHECK(render(spec) == expected);
+}
+
+TEST_CASE("shared nodes are written as the same nodes of one's own would be", "[cdi][render]") {
+  const std::string host_path = GENERATE("", "/driver-root/dev/x");
+  std::vector<DeviceNode> nodes{channel_node(3), channel_node(20), channel_node(3)};
+  nodes[0].host_path = host_path;
+  nodes[2].host_path = host_path;
+  Spec own = daemon_spec();
+  Spec sharing = daemon_spec();
+  auto shared = std::make_shared<const SharedNodes>(nodes);
+  CHECK(shared->nodes().size() == 2);
+  auto add_both = [&](ContainerEdits& to_own, ContainerEdits& to_sharing) {
+    to_own.device_nodes.insert(to_own.device_nodes.end(), nodes.begin(), nodes.end());
+    to_sharing.shared_nodes = shared;
+  };
+  SECTION("beside others") {
+    add_both(own.devices[0].edits, sharing.devices[0].edits);
+  }
+  SECTION("alone") {
+    own.devices[0].edits.device_nodes.clear();
+    sharing.devices[0].edits.device_nodes.clear();
+    add_both(own.devices[0].edits, sharing.devices[0].edits);
+  }
+  SECTION("alone, with no other edits") {
+    own.devices[0].edits = {};
+    sharing.devices[0].edits = {};
+    add_both(own.devices[0].edits, sharing.devices[0].edits);
+    sharing = with_host_paths(sharing, "/driver-root", "/");  // they have the host's already
+  }
+  SECTION("for every device of the file") {
+    add_both(own.edits, sharing.edits);
+  }
+  CHECK(render(sharing) == render(own));
 }
 
 TEST_CASE("all kinds of edits are written in order, without duplicates", "[cdi][render]") {
