@@ -9,9 +9,6 @@
 #include <fmt/format.h>
 #include <sys/sysmacros.h>
 
-#include <algorithm>
-#include <ranges>
-
 namespace nvdra::roles::kubelet_plugin {
 namespace {
 
@@ -24,26 +21,19 @@ cdi::DeviceNode node_of(const imex::Channel& channel) {
   return node;
 }
 
-std::vector<cdi::DeviceNode> channel_nodes(unsigned from, unsigned to, std::uint32_t major) {
-  auto numbers = std::views::iota(from, to);
-  std::vector<cdi::DeviceNode> nodes(numbers.size());
-  std::ranges::transform(numbers, nodes.begin(),
-                         [&](unsigned n) { return node_of(imex::channel(n, major)); });
-  return nodes;
-}
-
-Result<void> add_channels(cdi::Spec& spec, const ClaimUid& claim, const ConfigGroup& group,
-                          const Roots& roots, bool all_allowed) {
-  TRY(std::uint32_t major, imex::read_device_major(roots.proc_devices, imex::channel_class));
-  bool all = all_allowed && std::get<ChannelConfig>(group.config).all();
+void add_channels(cdi::Spec& spec, const ClaimUid& claim, const ConfigGroup& group,
+                  std::uint32_t major, AllChannels* all_channels) {
+  bool all = all_channels && std::get<ChannelConfig>(group.config).all();
   for (const dra::AllocatedDevice& allocated : group.devices) {
-    unsigned own = *imex::channel_number(allocated.device);
     cdi::Device device{cdi::claim_device(claim, allocated.device)};
-    device.edits.device_nodes =
-        all ? channel_nodes(0, imex::channel_count, major) : channel_nodes(own, own + 1, major);
+    if (all) {
+      device.edits.shared_nodes = all_channels->nodes(major);
+    } else {
+      unsigned own = *imex::channel_number(allocated.device);
+      device.edits.device_nodes = {node_of(imex::channel(own, major))};
+    }
     spec.devices.push_back(std::move(device));
   }
-  return ok();
 }
 
 Result<cdi::DeviceNode> management_node(const Roots& roots) {
@@ -76,14 +66,30 @@ Result<cdi::ContainerEdits> daemon_edits(const ConfigGroup& group, const Roots& 
 
 }  // namespace
 
+std::shared_ptr<const cdi::SharedNodes> AllChannels::nodes(std::uint32_t major) {
+  if (nodes_ && major_ == major) return nodes_;
+  cdi::Device every{"every channel"};
+  for (unsigned number = 0; number < imex::channel_count; ++number)
+    every.edits.device_nodes.push_back(node_of(imex::channel(number, major)));
+  cdi::Spec spec{std::string(cdi::claim_kind), {std::move(every)}};
+  cdi::Spec moved = cdi::with_host_paths(std::move(spec), container_, host_);
+  nodes_ =
+      std::make_shared<const cdi::SharedNodes>(std::move(moved.devices.front().edits.device_nodes));
+  major_ = major;
+  ++made_;
+  return nodes_;
+}
+
 Result<cdi::Spec> claim_spec(const ClaimUid& claim, const std::vector<ConfigGroup>& groups,
-                             const Roots& roots, const ClaimSetting& setting) {
+                             const Roots& roots, const ClaimSetting& setting,
+                             AllChannels& all_channels) {
   cdi::Spec spec{std::string(cdi::claim_kind)};
   std::map<std::string, cdi::Mount> directories;  // these are the host's paths already
   for (const ConfigGroup& group : groups) {
     if (group.is_channel()) {
       if (!setting.clique.empty()) {
-        TRY_VOID(add_channels(spec, claim, group, roots, setting.all_allowed));
+        TRY(std::uint32_t major, imex::read_device_major(roots.proc_devices, imex::channel_class));
+        add_channels(spec, claim, group, major, setting.all_allowed ? &all_channels : nullptr);
       }
       continue;
     }

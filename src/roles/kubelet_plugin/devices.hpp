@@ -1,7 +1,7 @@
 // What this node can give: channels and daemons → CDI files.
 #pragma once
 
-#include "cdi/spec.hpp"
+#include "cdi/shared_nodes.hpp"
 #include "dra/checkpoint.hpp"
 #include "dra/slices.hpp"
 #include "imex/capability.hpp"
@@ -34,12 +34,31 @@ struct ClaimSetting {
   std::string domains_directory;            // on the host: <it>/<uid> becomes /imexd
 };
 
+// The nodes of all 2048 channels, as every CDI file of allocationMode All has them on this host:
+// made when they are first wanted, and again only for another major number (18.3 no. 46).
+class AllChannels {
+public:
+  explicit AllChannels(const Roots& roots) : container_(roots.container), host_(roots.host) {}
+
+  std::shared_ptr<const cdi::SharedNodes> nodes(std::uint32_t major);
+  // How often the list has been made.
+  int made() const { return made_; }
+
+private:
+  std::string container_;
+  std::string host_;
+  std::uint32_t major_ = 0;
+  std::shared_ptr<const cdi::SharedNodes> nodes_;
+  int made_ = 0;
+};
+
 // The CDI file of a claim (node-side.md 8.3). On a fabric node: the channels, all 2048 for
 // allocationMode All where that is allowed, and the management capability of daemons. On any node:
 // a daemon's environment and directory. No devices: no file is needed. An error when /proc/devices
 // lacks a class or the capability file is missing (reports 14): nothing is to be written then.
 Result<cdi::Spec> claim_spec(const ClaimUid& claim, const std::vector<ConfigGroup>& groups,
-                             const Roots& roots, const ClaimSetting& setting);
+                             const Roots& roots, const ClaimSetting& setting,
+                             AllChannels& all_channels);
 
 // What the node's ResourceSlice offers.
 std::vector<dra::SliceDevice> published_devices(ImexMode mode);

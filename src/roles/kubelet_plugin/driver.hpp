@@ -93,6 +93,8 @@ public:
   // living domain needs it; without it the domain's daemon leaves its workload. Called after news.
   Async<void> keep_node();
 
+  const AllChannels& all_channels() const { return all_channels_; }
+
   void set_resource_version(std::string version) { config_.resource_version = std::move(version); }
 
 private:
@@ -142,6 +144,7 @@ private:
   DriverParts parts_;
   DriverConfig config_;
   Turns turns_;
+  AllChannels all_channels_;
   std::map<ClaimUid, std::uint64_t> unprepares_;  // while calls are running
   std::map<ClaimUid, int> running_;
   std::set<ClaimUid> leaving_;  // their unprepare has begun, and not succeeded yet

@@ -10,7 +10,10 @@
 namespace nvdra::roles::kubelet_plugin {
 
 Driver::Driver(DriverParts parts, DriverConfig config)
-    : parts_(parts), config_(std::move(config)), turns_(parts.executor) {}
+    : parts_(parts),
+      config_(std::move(config)),
+      turns_(parts.executor),
+      all_channels_(config_.roots) {}
 
 Async<Result<dra::Prepared>> Driver::prepare(dra::ClaimRef claim, dra::Deadline deadline) {
   Metrics::Running running = parts_.metrics.begin(Metrics::Operation::prepare);

@@ -64,7 +64,7 @@ Result<std::optional<cdi::Spec>> Driver::wanted_spec(
   setting.all_allowed = driver_managed();
   setting.domains = domains;
   if (parts_.directories) setting.domains_directory = parts_.directories->parent();
-  TRY(cdi::Spec spec, claim_spec(uid, groups, config_.roots, setting));
+  TRY(cdi::Spec spec, claim_spec(uid, groups, config_.roots, setting, all_channels_));
   if (spec.devices.empty()) return std::optional<cdi::Spec>();
   return std::optional<cdi::Spec>(std::move(spec));
 }

@@ -61,7 +61,9 @@ TEST_CASE("a claim's CDI file is byte for byte what a mixed cluster expects", "[
        {Row{"daemon.yaml", daemon, "/"}, Row{"channel-roots-equal.yaml", channel_status(), "/"},
         Row{"channel-roots-differ.yaml", channel_status(), "/driver-root"}}) {
     INFO(row.file);
-    auto spec = claim_spec(claim, groups(row.status), files.roots(row.container_root), setting());
+    const Roots roots = files.roots(row.container_root);
+    AllChannels every(roots);
+    auto spec = claim_spec(claim, groups(row.status), roots, setting(), every);
     REQUIRE(spec);
     CHECK(cdi::render(*spec) == golden(row.file));
   }
@@ -69,13 +71,46 @@ TEST_CASE("a claim's CDI file is byte for byte what a mixed cluster expects", "[
 
 TEST_CASE("mode All counts only where it is allowed", "[plugin][spec]") {
   Files files;
+  const Roots roots = files.roots("/");
+  AllChannels every(roots);
   ClaimSetting all = setting();
   Json wanted = channel_status(domain_uid, "All");
-  auto one = claim_spec(claim, groups(wanted), files.roots("/"), all);
+  auto one = claim_spec(claim, groups(wanted), roots, all, every);
   REQUIRE(one);
   CHECK(one->devices.at(0).edits.device_nodes.size() == 1);
+  CHECK(every.made() == 0);
   all.all_allowed = true;
-  auto every = claim_spec(claim, groups(wanted), files.roots("/"), all);
-  REQUIRE(every);
-  CHECK(every->devices.at(0).edits.device_nodes.size() == 2048);
+  auto whole = claim_spec(claim, groups(wanted), roots, all, every);
+  REQUIRE(whole);
+  CHECK(whole->devices.at(0).edits.device_nodes.empty());
+  CHECK(whole->devices.at(0).edits.shared_nodes->nodes().size() == 2048);
+}
+
+TEST_CASE("the list of all channels is made once for a major number", "[plugin][spec]") {
+  Files files;
+  const Roots roots = files.roots("/driver-root");
+  AllChannels every(roots);
+  ClaimSetting all = setting();
+  all.all_allowed = true;
+  const auto wanted = groups(channel_status(domain_uid, "All"));
+  auto first = claim_spec(claim, wanted, roots, all, every);
+  auto second = claim_spec(ClaimUid("b"), wanted, roots, all, every);
+  REQUIRE(first);
+  REQUIRE(second);
+  CHECK(every.made() == 1);
+  const auto& shared = first->devices.at(0).edits.shared_nodes;
+  CHECK(shared == second->devices.at(0).edits.shared_nodes);
+  for (const cdi::DeviceNode& node : shared->nodes()) {
+    REQUIRE(node.major == 235);
+    REQUIRE(node.host_path == node.path);
+  }
+
+  files.file("/devices", "Character devices:\n511 nvidia-caps-imex-channels\n\nBlock devices:\n");
+  auto later = claim_spec(claim, wanted, roots, all, every);
+  REQUIRE(later);
+  CHECK(every.made() == 2);
+  CHECK(later->devices.at(0).edits.shared_nodes->nodes().at(0).major == 511);
+  CHECK(cdi::render(*later) != cdi::render(*first));
+  CHECK(claim_spec(claim, wanted, roots, all, every));
+  CHECK(every.made() == 2);
 }

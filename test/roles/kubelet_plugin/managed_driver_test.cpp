@@ -342,6 +342,8 @@ TEST_CASE("allocation mode All gives every channel, in byte order", "[plugin][ma
   REQUIRE(nodes.size() == 2048);
   CHECK(nodes[2].path == "/dev/nvidia-caps-imex-channels/channel10");
   CHECK(nodes.back().path == "/dev/nvidia-caps-imex-channels/channel999");
+  REQUIRE(node.prepare("a"));  // its file is looked at again
+  CHECK(node.driver.all_channels().made() == 1);
 }
 
 TEST_CASE("a driver that is too old for host names holds claims and says so", "[plugin][managed]") {
