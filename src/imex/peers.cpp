@@ -2,7 +2,9 @@
 
 #include "imex/text.hpp"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 
 #include <algorithm>
 #include <array>
@@ -49,6 +51,18 @@ std::string slot_name(std::string_view hash, std::int64_t slot) {
   return fmt::format("{}{}-{:04}", slot_prefix, hash, slot);
 }
 
+bool is_reachable(const std::string& address) {
+  in_addr four{};
+  if (::inet_pton(AF_INET, address.c_str(), &four) == 1) return four.s_addr != INADDR_ANY;
+  in6_addr six{};
+  return ::inet_pton(AF_INET6, address.c_str(), &six) == 1 && !IN6_IS_ADDR_UNSPECIFIED(&six);
+}
+
+std::string no_address(const Peer& peer) {
+  return fmt::format("node {} has the address \"{}\", which is none", peer.node.value,
+                     excerpt(peer.address));
+}
+
 Slots place_peers(const std::vector<Peer>& peers, std::string_view domain_uid, std::int64_t count) {
   Slots slots;
   const std::string hash = domain_hash(domain_uid);
@@ -68,11 +82,10 @@ Slots place_peers(const std::vector<Peer>& peers, std::string_view domain_uid, s
       continue;
     }
     holders[at] = &peer;
-    if (peer.address.empty() || peer.address.find_first_of(" \t\r\n#") != std::string::npos) {
-      slots.findings.push_back(fmt::format("node {} has the address \"{}\", which is none",
-                                           peer.node.value, excerpt(peer.address)));
-    } else {
+    if (is_reachable(peer.address)) {
       slots.all[at].address = peer.address;
+    } else {
+      slots.findings.push_back(no_address(peer));
     }
   }
   return slots;

@@ -44,6 +44,11 @@ struct Slots {
   std::vector<std::string> findings;  // peers that have no place, each in one sentence
 };
 
+// Whether peers can reach somebody there: an IPv4 or IPv6 address, and not the one that means any.
+bool is_reachable(const std::string& address);
+// "node a has the address \"x\", which is none"
+std::string no_address(const Peer& peer);
+
 // Every slot of the domain with the address of the peer that has it. Of two peers on one slot the
 // first one keeps it, as on every other node; the other one, and a peer outside the slots or
 // without an address, is a finding that names the nodes.

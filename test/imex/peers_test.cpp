@@ -60,6 +60,17 @@ TEST_CASE("members without a place are named and the others keep theirs", "[imex
   CHECK_THAT(slots.findings[3], Catch::Contains("node e has the address"));
 }
 
+TEST_CASE("what is no address takes nobody's name away", "[imex][peers]") {
+  const char* odd = GENERATE("", "x y", "somebody", "10.0.0.256", "10.0.0.1\n10.0.0.2 z", "0.0.0.0",
+                             "::", "fe80::1%eth0", "10.0.0.1#");
+  INFO(odd);
+  const Slots slots = place_peers({peer("a", odd, 0), peer("b", "fd00::2", 1)}, uid, 2);
+  CHECK(slots.all[0].address == "127.0.0.2");
+  CHECK(slots.all[1].address == "fd00::2");
+  REQUIRE(slots.findings.size() == 1);
+  CHECK_THAT(slots.findings[0], Catch::Contains("node a has the address"));
+}
+
 TEST_CASE("editing the hosts file keeps foreign lines byte by byte", "[imex][hosts]") {
   const std::string foreign =
       "# Kubernetes-managed hosts file.\n"

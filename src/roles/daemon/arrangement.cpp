@@ -38,7 +38,11 @@ Plan lay_out(const k8s::Object* object, MemberList list, const Self& self, bool 
   if (!own || own->ip != self.address) return {Unknown{}, {}};
   Layout layout{.own = own->index, .slots = {}, .addresses = {}};
   if (!names) {
-    for (const Member& member : circle.members) layout.addresses.push_back(member.ip);
+    for (const Member& member : circle.members) {
+      if (!imex::is_reachable(member.ip))
+        return {Unknown{imex::no_address({member.node, member.ip, member.index})}, {}};
+      layout.addresses.push_back(member.ip);
+    }
     std::string missing = missing_nodes(*object);
     if (!missing.empty()) return {Unknown{std::move(missing)}, {}};
     return {std::move(layout), {}};

@@ -216,6 +216,14 @@ TEST_CASE("with addresses everybody must be there first", "[daemon][layout]") {
   }
 }
 
+TEST_CASE("with addresses a member without one is named, and nothing is written",
+          "[daemon][layout]") {
+  const k8s::Object domain =
+      domain_with({node_entry("b", "10.0.0.2\nevil", 1), node_entry("a", "10.0.0.1", 0)}, 2);
+  const Plan plan = lay_out(&domain, MemberList::domain_nodes, self("a", "10.0.0.1"), false);
+  CHECK_THAT(std::get<Unknown>(plan.layout).why, Catch::Contains("node b has the address"));
+}
+
 TEST_CASE("a member is ready only when everything about it holds", "[daemon][verdict]") {
   imex::Answer ready{.ready = true, .word = "READY"};
   Facts good{.index = 1, .applied = 1, .child_up = true, .identified = 1, .answer = &ready};
