@@ -38,8 +38,9 @@ public:
   ~Server();
 
   // First the service, then its announcement. Errors: paths too long, directory missing
-  // (the flag is named as remedy), a file that is no socket, another plugin that serves one of the sockets and does not end within
-  // `patience` (it is not disturbed: of two plugins on one node, the one that works stays).
+  // (the flag is named as remedy), a file that is no socket, another plugin that serves one of the
+  // sockets and does not end within `patience` (it is not disturbed: of two plugins on one node,
+  // the one that works stays).
   Async<Result<void>> start();
 
   // First the announcement goes, then no new request is taken; requests in work may end for
