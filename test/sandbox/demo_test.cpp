@@ -6,6 +6,7 @@
 
 #include <boost/asio/io_context.hpp>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,9 +25,11 @@ struct Programs {
   std::string nvdra = NVDRA;
 };
 
-Output play(Words words, const char* demo, const Programs& programs = {}) {
-  const Words command_line = {programs.sandbox, "demo", demo, "--nvdra", programs.nvdra};
-  words.insert(words.end(), command_line.begin(), command_line.end());
+// `demo` empty: both of them.
+Output play(Words words, const Words& demo, const Programs& programs = {}) {
+  words.insert(words.end(), {programs.sandbox, "demo"});
+  words.insert(words.end(), demo.begin(), demo.end());
+  words.insert(words.end(), {"--nvdra", programs.nvdra});
   asio::io_context loop(1);
   RealTime time;
   const Command command{.program = words[0],
@@ -58,12 +61,26 @@ const Words driver_managed_texts = {"$ kubectl apply -f my-workload.yaml",
                                     "No resources found",
                                     "All six steps went as the guide says"};
 
-TEST_CASE("the host-managed demonstration plays all five steps", "[sandbox][demo]") {
-  check(play({}, "host-managed"), host_managed_texts);
+// Half a minute is what spectators have; a machine that does other work may take twice as long.
+TEST_CASE("both demonstrations are played in one go, all their steps, within a minute",
+          "[sandbox][demo]") {
+  const Instant began = Clock::now();
+  const Output played = play({}, {});
+  const double seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  check(played, driver_managed_texts);
+  check(played, host_managed_texts);
+  WARN(fmt::format("both demonstrations took {:.1f} s (wanted 30{})", seconds,
+                   seconds > 30 ? ", MISSED" : ""));
+  CHECK(seconds <= 60);
 }
 
-TEST_CASE("the driver-managed demonstration plays all six steps", "[sandbox][demo]") {
-  check(play({}, "driver-managed"), driver_managed_texts);
+TEST_CASE("each demonstration can be played by itself", "[sandbox][demo]") {
+  const auto has_part = [](const Output& played, const char* text) {
+    return played.out.find(text) != std::string::npos;
+  };
+  const Output host = play({}, {"host-managed"});
+  check(host, host_managed_texts);
+  CHECK_FALSE(has_part(host, "All six steps"));
 }
 
 TEST_CASE("the demonstrations need no root", "[sandbox][demo]") {
@@ -77,8 +94,8 @@ TEST_CASE("the demonstrations need no root", "[sandbox][demo]") {
   std::filesystem::copy_file(NVDRA_SANDBOX, copies.sandbox);
   std::filesystem::copy_file(NVDRA, copies.nvdra);
   std::filesystem::permissions(open.path(), std::filesystem::perms(0755));
-  check(play(as_nobody, "host-managed", copies), host_managed_texts);
-  check(play(as_nobody, "driver-managed", copies), driver_managed_texts);
+  check(play(as_nobody, {"host-managed"}, copies), host_managed_texts);
+  check(play(as_nobody, {"driver-managed"}, copies), driver_managed_texts);
 }
 
 TEST_CASE("without network namespaces pods have addresses of the loopback interface",
@@ -87,7 +104,7 @@ TEST_CASE("without network namespaces pods have addresses of the loopback interf
       "unshare", "--user", "--map-root-user",
       "sh",      "-c",     "echo 0 > /proc/sys/user/max_net_namespaces && exec \"$@\"",
       "sh"};
-  check(play(without_networks, "driver-managed"),
+  check(play(without_networks, {"driver-managed"}),
         {"Pods have addresses of the loopback interface", "All six steps went as the guide says"});
 }
 
