@@ -5,6 +5,7 @@
 #include "base/within.hpp"
 #include "cdi/names.hpp"
 #include "roles/common/names.hpp"
+#include "roles/kubelet_plugin/recovery.hpp"
 
 #include <fmt/format.h>
 
@@ -40,7 +41,17 @@ Async<Result<void>> CleanUp::run_passes() {
   }
 }
 
+Async<bool> CleanUp::recover() {
+  Result<std::size_t> entered =
+      co_await rebuild_checkpoint(parts_, driver_.node(), resource_version_);
+  if (!entered)
+    LOG_WARNING("Cannot tell whether a claim without an entry is in use, removing nothing yet",
+                {{"err", entered.error().text()}});
+  co_return entered.has_value();
+}
+
 Async<void> CleanUp::pass() {
+  bool recovered = co_await recover();
   std::vector<std::pair<dra::ClaimRef, bool>> claims;
   for (const auto& [uid, entry] : parts_.checkpoint.current().entries()) {
     bool started = entry->claim.state == dra::ClaimState::started;
@@ -64,6 +75,7 @@ Async<void> CleanUp::pass() {
     }
   }
   co_await drop_expired();
+  if (!recovered) co_return;
   drop_files();
   co_await release_label();
   Result<void> dropped = co_await drop_directories();

@@ -3,6 +3,8 @@
 //   * Started and completed entries whose claim is gone, or has another UID by now, are unprepared.
 //     Any other answer of the server leaves them alone.
 //   * Aborted entries are dropped when their lifetime is over.
+//   * A claim with a CDI file but no entry, which is still allocated to this node, gets its entry
+//     back; until that is known no file and no label is removed.
 //   * CDI files of claims that have no entry are removed.
 //   * driverManaged: a node label that no claim here needs is removed, and then the directories of
 //     domains that do not exist any more and that no claim here refers to (9.2, 9.3; 18.1 no. 18;
@@ -40,6 +42,7 @@ public:
   void set_resource_version(std::string version) { resource_version_ = std::move(version); }
 
 private:
+  Async<bool> recover();
   Async<bool> is_stale(dra::ClaimRef claim, bool started);
   Async<void> drop_expired();
   void drop_files();

@@ -94,6 +94,7 @@ public:
   Async<void> keep_node();
 
   const AllChannels& all_channels() const { return all_channels_; }
+  const NodeName& node() const { return config_.node; }
 
   void set_resource_version(std::string version) { config_.resource_version = std::move(version); }
 

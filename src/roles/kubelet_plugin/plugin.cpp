@@ -205,10 +205,9 @@ Async<Result<void>> Plugin::follow_version(std::string set_aside) {
   }
   driver_.set_resource_version(version);
   clean_up_.set_resource_version(version);
-  if (!set_aside.empty()) {
-    tell_node("CheckpointCorrupted", set_aside);
-    co_await rebuild(version);
-  }
+  if (!set_aside.empty()) tell_node("CheckpointCorrupted", set_aside);
+  // Always: a run before this one may have lost the checkpoint, and ended before it had it back.
+  co_await rebuild(version);
   Result<void> ended = co_await clean_up_.run();
   co_return ended;
 }

@@ -40,6 +40,15 @@ std::optional<dra::CheckpointClaim> entry_of(const k8s::Object& claim) {
   return entry;
 }
 
+// Files of claims that the checkpoint does not know.
+Result<std::set<std::string>> unknown_files(const DriverParts& parts) {
+  TRY(std::vector<ClaimUid> files, parts.cdi.claims());
+  std::set<std::string> unknown;
+  for (const ClaimUid& uid : files)
+    if (!parts.checkpoint.current().find(uid)) unknown.insert(uid.value);
+  return unknown;
+}
+
 }  // namespace
 
 Async<Result<Loaded>> load_checkpoint(dra::CheckpointStore& checkpoint, cdi::SpecDir& cdi,
@@ -72,10 +81,7 @@ Async<Result<Loaded>> load_checkpoint(dra::CheckpointStore& checkpoint, cdi::Spe
 
 Async<Result<std::size_t>> rebuild_checkpoint(DriverParts parts, NodeName node,
                                               std::string resource_version) {
-  CO_TRY(std::vector<ClaimUid> files, parts.cdi.claims());
-  std::set<std::string> wanted;
-  for (const ClaimUid& uid : files)
-    if (!parts.checkpoint.current().find(uid)) wanted.insert(uid.value);
+  CO_TRY(std::set<std::string> wanted, unknown_files(parts));
   if (wanted.empty()) co_return std::size_t{0};
 
   CO_TRY(k8s::ListAnswer listed, co_await parts.client.list(claims(resource_version), ""));
@@ -87,14 +93,23 @@ Async<Result<std::size_t>> rebuild_checkpoint(DriverParts parts, NodeName node,
     if (std::optional<dra::CheckpointClaim> entry = entry_of(claim))
       entries.emplace(ClaimUid(std::string(claim.uid())), *std::move(entry));
   }
-  Result<void> written = co_await parts.checkpoint.update([&](dra::Checkpoint& checkpoint) {
-    for (const auto& [uid, entry] : entries)
-      if (!checkpoint.find(uid)) checkpoint.put(uid, entry);
-    return ok();
-  });
+  std::size_t entered = 0;
+  Result<void> written =
+      co_await parts.checkpoint.update([&](dra::Checkpoint& checkpoint) -> Result<void> {
+        // Meanwhile the kubelet may have unprepared some.
+        TRY(wanted, unknown_files(parts));
+        for (const auto& [uid, entry] : entries) {
+          if (!wanted.contains(uid.value) || checkpoint.find(uid)) continue;
+          checkpoint.put(uid, entry);
+          ++entered;
+        }
+        return ok();
+      });
   if (!written) co_return std::move(written).failure();
-  LOG_INFO(0, "Entered the claims of this node again", {{"claims", entries.size()}});
-  co_return entries.size();
+  if (entered > 0)
+    LOG_WARNING("Claims with a CDI file here were not in the checkpoint, they are entered again",
+                {{"claims", entered}});
+  co_return entered;
 }
 
 }  // namespace nvdra::roles::kubelet_plugin

@@ -18,9 +18,10 @@ struct Loaded {
 Async<Result<Loaded>> load_checkpoint(dra::CheckpointStore& checkpoint, cdi::SpecDir& cdi,
                                       std::string boot_id);
 
-// After a checkpoint was set aside: the claims that have a CDI file here and are still allocated to
-// this node are entered again as completed, with what the API server says of them. Claims that the
-// server does not know any more lose their file. Returns how many were entered.
+// After a checkpoint was set aside or lost: the claims that have a CDI file here, no entry, and are
+// still allocated to this node are entered again as completed, with what the API server says of
+// them: a pod uses them. Those that the server does not know any more are left to the clean-up.
+// Asks the server only if there is such a file. Returns how many were entered.
 Async<Result<std::size_t>> rebuild_checkpoint(DriverParts parts, NodeName node,
                                               std::string resource_version);
 

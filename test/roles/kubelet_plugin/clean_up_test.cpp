@@ -44,6 +44,47 @@ TEST_CASE("a completed claim that is gone is unprepared, and its node label goes
   CHECK(node.node_label().empty());
 }
 
+TEST_CASE("a claim in use whose entry was lost keeps its file and its node label",
+          "[plugin][clean_up]") {
+  if (fake::must_skip_root_tests()) return;
+  ManagedNode node;
+  node.claim("a");
+  node.pod();
+  node.daemon(true);
+  REQUIRE(node.prepare("a"));
+  const std::string file = cdi::claim_file(ClaimUid("a"));
+  REQUIRE(node.run(node.checkpoint.update([](dra::Checkpoint& checkpoint) {
+    checkpoint.erase(ClaimUid("a"));
+    return ok();
+  })));
+
+  SECTION("and gets it back") {
+    node.pass();
+    REQUIRE(node.entry("a"));
+    CHECK(node.entry("a")->state == dra::ClaimState::completed);
+    CHECK(node.cdi.get(file));
+    CHECK(node.node_label() == domain_uid);
+    REQUIRE(node.unprepare("a"));
+    CHECK_FALSE(node.cdi.get(file));
+    CHECK(node.node_label().empty());
+  }
+  SECTION("while the API server cannot say whether it is in use") {
+    node.api.away = 1000;
+    node.pass();
+    node.api.away = 0;
+    CHECK_FALSE(node.entry("a"));
+    CHECK(node.cdi.get(file));
+    CHECK(node.node_label() == domain_uid);
+  }
+  SECTION("but not once it is gone") {
+    node.api.remove("/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/a");
+    node.pass();
+    CHECK_FALSE(node.entry("a"));
+    CHECK_FALSE(node.cdi.get(file));
+    CHECK(node.node_label().empty());
+  }
+}
+
 TEST_CASE("a node label that no claim needs is removed", "[plugin][clean_up]") {
   if (fake::must_skip_root_tests()) return;
   ManagedNode node;
