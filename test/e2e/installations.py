@@ -31,6 +31,10 @@ HOST_MANAGED = Installation(
     "kubeletPlugin.containers.computeDomains.gpuCliqueLabelEnabled=true", "kubeletPlugin.affinity=null",
     "controller.affinity=null", host_managed=True, own_clique_label=True)
 
+# As DEFAULT, after the mode was changed.
+SWITCHED = Installation("host-managed after default values", "featureGates.HostManagedIMEXDaemon=true",
+                        "resources.computeDomains.imex.mode=hostManaged", host_managed=True)
+
 # Whatever else an administrator may set, in one installation.
 SETTINGS = Installation(
     "settings", "logVerbosity=6", "controller.replicas=2", "controller.leaderElection.enabled=true",
