@@ -2,8 +2,9 @@
 
     run.py --build DIR [--idle SECONDS] [NAME...]
 
-Without names all figures but `clean-build` are taken, and those of the real cluster
-(./dev e2e -k figures) are named but not run. Exit 1 if a figure misses its limit.
+Without names all figures are taken but `clean-build` and `cluster`, which need the machine for themselves.
+`cluster` are those of a real Kubernetes: some tests of ./dev e2e, without the slack that they have there.
+Exit 1 if a figure misses its limit.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import idle
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MIB = 1024 * 1024
+CLUSTER_MODULES = ("host_figures", "managed_latency", "managed_figures")  # of test/e2e
 
 
 class Figures:
@@ -97,8 +99,18 @@ def memory(figures, build, seconds=None):
         figures.tell(f"{role}, processor while idle", used.percent, 0.1, "%", command)
 
 
+def cluster(figures, build):
+    """On a real Kubernetes: its tests print the figures themselves."""
+    command = ["./dev", "e2e", "--modules", ",".join(CLUSTER_MODULES)]
+    print("figures of a real Kubernetes:\n    ./dev bench cluster", flush=True)
+    done = subprocess.run(command, cwd=ROOT, check=False, env=os.environ | {
+        "NVDRA_BUILD": str(build), "NVDRA_FIGURES": "strict", "NVDRA_E2E_ATTEMPTS": "1"})
+    figures.missed += done.returncode != 0
+
+
 ALL = {"size": size, "help": help_text, "prepare": prepare, "no-op-build": no_op_build, "memory": memory,
-       "clean-build": clean_build}
+       "clean-build": clean_build, "cluster": cluster}
+ONLY_BY_NAME = ("clean-build", "cluster")
 
 
 def main():
@@ -112,9 +124,10 @@ def main():
         parser.error(f"there is no figure {', '.join(unknown)}; there are {', '.join(ALL)}")
     memory.idle = arguments.idle
     figures = Figures()
-    for name in arguments.names or [name for name in ALL if name != "clean-build"]:
+    for name in arguments.names or [name for name in ALL if name not in ONLY_BY_NAME]:
         ALL[name](figures, arguments.build.resolve())
-    print("figures of the real cluster: ./dev e2e -k figures")
+    if not arguments.names:
+        print(f"more, each by its name: {', '.join(f'./dev bench {name}' for name in ONLY_BY_NAME)}")
     return 1 if figures.missed else 0
 
 
