@@ -79,9 +79,7 @@ Async<void> CleanUp::pass() {
   drop_files();
   co_await release_label();
   Result<void> dropped = co_await drop_directories();
-  if (!dropped)
-    LOG_WARNING("Cannot remove the directories of former domains, will try again",
-                {{"err", dropped.error().text()}});
+  if (!dropped) complain(dropped.error());
 }
 
 Async<bool> CleanUp::is_stale(dra::ClaimRef claim, bool started) {

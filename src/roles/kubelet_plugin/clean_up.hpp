@@ -23,8 +23,8 @@ public:
   // go without any.
   struct Pace {
     Duration settle = 1s;
-    Duration settle_after_failure = 5s;
-    Duration after_failure = 30s;
+    Duration settle_after_failure = 2s;
+    Duration after_failure = 30s;  // at most; the pauses grow from `settle`
     Duration idle = 1h;
   };
 
@@ -52,6 +52,7 @@ private:
   Async<bool> is_spared(DomainUid holder);
   std::vector<DomainUid> orphans() const;
   Async<Result<void>> drop_directories();
+  static void complain(const Error& error);
 
   DriverParts parts_;
   Driver& driver_;

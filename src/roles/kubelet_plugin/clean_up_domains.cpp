@@ -94,20 +94,28 @@ Async<Result<void>> CleanUp::drop_directories() {
 // A domain's directory goes soon after the domain and its last claim here; its label stays until
 // then.
 Async<Result<void>> CleanUp::watch_domains() {
+  Backoff pauses({.first = pace_.settle, .cap = pace_.after_failure}, random_);
   for (;;) {
     auto seen = parts_.news.count();
     co_await driver_.keep_node();
     bool unfinished = false;
     if (!orphans().empty()) {
       Result<void> dropped = co_await drop_directories();
+      if (!dropped) complain(dropped.error());
       unfinished = !dropped || !orphans().empty();
     }
+    if (!unfinished) pauses.reset();
     // Of what kept them there may be no news.
-    const bool news = co_await parts_.news.wait_for(
-        parts_.time, unfinished ? pace_.after_failure : pace_.idle, seen);
+    const Duration pause = unfinished ? pauses.next(parts_.time.now()) : pace_.idle;
+    const bool news = co_await parts_.news.wait_for(parts_.time, pause, seen);
     (void)news;
     co_await parts_.time.sleep(unfinished ? pace_.settle_after_failure : pace_.settle);
   }
+}
+
+void CleanUp::complain(const Error& error) {
+  LOG_WARNING("Cannot remove the directories of former domains, will try again",
+              {{"err", error.text()}});
 }
 
 }  // namespace nvdra::roles::kubelet_plugin

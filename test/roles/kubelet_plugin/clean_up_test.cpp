@@ -206,6 +206,20 @@ TEST_CASE("what kept a directory there may go without news", "[plugin][clean_up]
   CHECK(node.run(node.looking_after_domains(gone)));
 }
 
+TEST_CASE("what kept a directory there is tried again soon at first", "[plugin][clean_up]") {
+  if (fake::must_skip_root_tests()) return;
+  ManagedNode node;
+  CleanUp patient(node.parts(), node.driver, [] { return 0.0; }, {1ms, 1ms, 1h, 1h});
+  node.claim("x", daemon_status(), driver_space);
+  REQUIRE(node.prepare("x", driver_space));
+  REQUIRE(node.unprepare("x", driver_space));
+  node.forget_domain("d");
+  node.api.remove(domain_path("d"));
+  node.api.away = 12;
+  auto gone = [&] { return !node.has_directory(domain_uid); };
+  CHECK(node.run(node.looking_after_domains(gone, &patient)));
+}
+
 TEST_CASE("a directory that a claim refers to stays, also when its domain is gone",
           "[plugin][clean_up]") {
   if (fake::must_skip_root_tests()) return;

@@ -227,9 +227,10 @@ struct ManagedNode {
   }
   void keep_node() { REQUIRE(run(keeping())); }
   // The clean-up runs until `done`.
-  Async<Result<void>> looking_after_domains(std::function<bool()> done) {
+  Async<Result<void>> looking_after_domains(std::function<bool()> done, CleanUp* by = nullptr) {
     using namespace asio::experimental::awaitable_operators;
-    auto first = co_await (clean_up.run() || within(time, 10s, until(std::move(done))));
+    auto first =
+        co_await ((by ? by : &clean_up)->run() || within(time, 10s, until(std::move(done))));
     co_return std::get<1>(std::move(first));
   }
   Async<Result<void>> until(std::function<bool()> done) {
