@@ -39,7 +39,7 @@ Membership::Membership(Parts parts, Place place, Self self)
                  .space = place_.key.space,
                  .field_selector = "metadata.name=" + place_.key.name}),
       backoff_({.first = 200ms, .cap = 6s}, parts_.random),
-      pace_({.first = 10ms, .cap = 5s, .reset_after = 30s}, parts_.random) {
+      pace_({.first = 10ms, .cap = 2s, .reset_after = 30s}, parts_.random) {
   informer_.store.on_change([this](const auto&, const auto&) { parts_.news.notify(); });
 }
 
