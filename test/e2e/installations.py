@@ -35,6 +35,11 @@ HOST_MANAGED = Installation(
 SWITCHED = Installation("host-managed after default values", "featureGates.HostManagedIMEXDaemon=true",
                         "resources.computeDomains.imex.mode=hostManaged", host_managed=True)
 
+# As DEFAULT, after a driver in the namespace `earlier`.
+MOVED = Installation("default values with an earlier namespace",
+                     "controller.containers.computeDomain.env[0].name=ADDITIONAL_NAMESPACES",
+                     "controller.containers.computeDomain.env[0].value=earlier")
+
 # Whatever else an administrator may set, in one installation.
 SETTINGS = Installation(
     "settings", "logVerbosity=6", "controller.replicas=2", "controller.leaderElection.enabled=true",
