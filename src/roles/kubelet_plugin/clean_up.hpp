@@ -15,6 +15,8 @@
 #include "base/backoff.hpp"
 #include "roles/kubelet_plugin/driver.hpp"
 
+#include <optional>
+
 namespace nvdra::roles::kubelet_plugin {
 
 class CleanUp {
@@ -50,7 +52,7 @@ private:
   Async<Result<void>> watch_domains();
   Async<void> release_label();
   Async<bool> is_spared(DomainUid holder);
-  std::vector<DomainUid> orphans() const;
+  std::optional<std::vector<DomainUid>> orphans() const;
   Async<Result<void>> drop_directories();
   static void complain(const Error& error);
 

@@ -56,14 +56,15 @@ Async<bool> CleanUp::is_spared(DomainUid holder) {
   co_return false;
 }
 
-// As far as can be told from here.
-std::vector<DomainUid> CleanUp::orphans() const {
+// As far as can be told from here; nothing: it cannot be told at the moment.
+std::optional<std::vector<DomainUid>> CleanUp::orphans() const {
   std::vector<DomainUid> found;
-  if (!parts_.directories || !parts_.domains.trouble().empty()) return found;
+  if (!parts_.directories) return found;
+  if (!parts_.domains.trouble().empty()) return std::nullopt;
   Result<std::vector<DomainUid>> all = parts_.directories->all();
   if (!all) {
     LOG_WARNING("Cannot list the directories of domains", {{"err", all.error().text()}});
-    return found;
+    return std::nullopt;
   }
   for (DomainUid& domain : *all)
     if (!parts_.domains.cached(domain.value) &&
@@ -73,15 +74,15 @@ std::vector<DomainUid> CleanUp::orphans() const {
 }
 
 Async<Result<void>> CleanUp::drop_directories() {
-  std::vector<DomainUid> candidates = orphans();
-  if (candidates.empty()) co_return ok();
+  std::optional<std::vector<DomainUid>> candidates = orphans();
+  if (!candidates || candidates->empty()) co_return ok();
   // A cache may lag behind; what is removed cannot be had back.
   CO_TRY(k8s::ListAnswer listed, co_await parts_.client.list(compute_domains(), ""));
   std::set<std::string, std::less<>> existing;
   for (const k8s::Object& domain : listed.items) existing.emplace(domain.uid());
   // The directory may be the last that knows of a label: it goes after it (report 38).
   CO_TRY(DomainUid holder, co_await parts_.label->holder());
-  for (const DomainUid& domain : candidates) {
+  for (const DomainUid& domain : *candidates) {
     bool keep = existing.contains(domain.value) || domain == holder ||
                 is_referred_to(parts_.checkpoint.current(), domain);
     if (keep) continue;
@@ -98,12 +99,11 @@ Async<Result<void>> CleanUp::watch_domains() {
   for (;;) {
     auto seen = parts_.news.count();
     co_await driver_.keep_node();
-    bool unfinished = false;
-    if (!orphans().empty()) {
-      Result<void> dropped = co_await drop_directories();
-      if (!dropped) complain(dropped.error());
-      unfinished = !dropped || !orphans().empty();
-    }
+    Result<void> dropped = co_await drop_directories();
+    if (!dropped) complain(dropped.error());
+    // That the domains can be told again is no news.
+    const auto left = orphans();
+    const bool unfinished = !dropped || !left || !left->empty();
     if (!unfinished) pauses.reset();
     // Of what kept them there may be no news.
     const Duration pause = unfinished ? pauses.next(parts_.time.now()) : pace_.idle;

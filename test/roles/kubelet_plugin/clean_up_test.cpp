@@ -220,6 +220,26 @@ TEST_CASE("what kept a directory there is tried again soon at first", "[plugin][
   CHECK(node.run(node.looking_after_domains(gone, &patient)));
 }
 
+TEST_CASE("a directory goes although its domain went while the domains were not known",
+          "[plugin][clean_up]") {
+  if (fake::must_skip_root_tests()) return;
+  ManagedNode node;
+  CleanUp patient(node.parts(), node.driver, [] { return 0.0; }, {1ms, 1ms, 5ms, 1h});
+  node.claim("x", daemon_status(), driver_space);
+  REQUIRE(node.prepare("x", driver_space));
+  REQUIRE(node.unprepare("x", driver_space));
+  node.forget_domain("d");
+  node.api.remove(domain_path("d"));
+  node.api.away = 2;
+  bool unknown = false;
+  auto gone = [&] {
+    if (!node.domains.trouble().empty()) unknown = true;
+    return !node.has_directory(domain_uid);
+  };
+  CHECK(node.run(node.beside_domains(node.looking_after_domains(gone, &patient))));
+  CHECK(unknown);
+}
+
 TEST_CASE("a directory that a claim refers to stays, also when its domain is gone",
           "[plugin][clean_up]") {
   if (fake::must_skip_root_tests()) return;

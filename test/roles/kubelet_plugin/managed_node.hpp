@@ -233,6 +233,12 @@ struct ManagedNode {
         co_await ((by ? by : &clean_up)->run() || within(time, 10s, until(std::move(done))));
     co_return std::get<1>(std::move(first));
   }
+  // With the watch on the ComputeDomains running beside it.
+  Async<Result<void>> beside_domains(Async<Result<void>> work) {
+    using namespace asio::experimental::awaitable_operators;
+    auto first = co_await (domains.run() || std::move(work));
+    co_return std::get<1>(std::move(first));
+  }
   Async<Result<void>> until(std::function<bool()> done) {
     while (!done()) co_await time.sleep(5ms);
     co_return ok();
