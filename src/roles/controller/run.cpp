@@ -11,6 +11,7 @@
 #include "roles/common/command_line.hpp"
 #include "roles/common/main_loop.hpp"
 #include "roles/common/names.hpp"
+#include "roles/controller/burst.hpp"
 #include "roles/controller/config.hpp"
 #include "roles/controller/health.hpp"
 #include "roles/controller/reconciler.hpp"
@@ -23,9 +24,6 @@ namespace {
 // Domains worked on at once. Each has at most one request in flight.
 constexpr int workers = 32;
 constexpr Duration look_again = 5s;
-// How long members' events are gathered before their domain is looked at. Status follows a daemon
-// within 200 ms.
-constexpr Duration burst = 50ms;
 
 // What the server does not offer, or ""; `version` becomes the version of resource.k8s.io.
 Async<std::string> missing_api(k8s::Client& client, ImexMode mode, std::string& version) {
@@ -77,11 +75,14 @@ Async<Result<void>> work(World world, const Config& config, k8s::Client& client,
   Reconciler reconciler(client, world.time, events, caches, settings);
   k8s::ReconcileLoop loop(executor, world.time, real_random(), "computedomains",
                           [&](std::string uid) { return reconciler.reconcile(std::move(uid)); });
+  Burst burst;
   caches.on_event([&](std::string uid, Pace pace) {
-    if (pace == Pace::now)
+    if (pace == Pace::now) {
       loop.add(std::move(uid));
-    else
-      loop.add_after(std::move(uid), burst);
+      return;
+    }
+    const Duration wait = burst.gather(uid, world.time.now());
+    loop.add_after(std::move(uid), wait);
   });
   status.trouble.clear();
   status.caches = &caches;
