@@ -15,6 +15,8 @@ namespace {
 constexpr Duration watch_lag = 1s;      // how long a change may take to be shown
 constexpr Duration reclaim_after = 5s;  // a pod that is replaced is told to stop long before
 constexpr Duration between_leaves = 200ms;
+constexpr Duration room_for_one = 15ms;  // a join takes about that long
+constexpr Duration most_room = 250ms;
 constexpr int free_writes = 8;  // in a row; more than a member needs to join and turn Ready
 
 bool is_refusal(const Error& error) {
@@ -25,8 +27,8 @@ bool is_refusal(const Error& error) {
 }  // namespace
 
 Duration contention_pause(int refusals, double random) {
-  constexpr int doublings = 6;
-  const Duration window = Duration(20ms) * (1 << std::min(refusals, doublings));
+  constexpr int doublings = 4;
+  const Duration window = Duration(100ms) * (1 << std::min(refusals, doublings));
   return std::chrono::duration_cast<Duration>(window * random);
 }
 
@@ -75,9 +77,11 @@ Async<Result<void>> Membership::keep() {
       if (!stuck) joined_ = true;
       set_trouble(stuck ? stuck->sentence : "");
       co_await wait(stuck, news);
-    } else {
-      co_await perform(std::move(move), seen);
+      continue;
     }
+    const auto* patch = std::get_if<Patch>(&move);
+    const bool outdated = patch && co_await gave_way(patch->crowd, seen);
+    if (!outdated) co_await perform(std::move(move), seen);
   }
 }
 
@@ -91,6 +95,16 @@ Async<void> Membership::wait(const Stuck* stuck, std::uint64_t news) {
   (void)early;
 }
 
+// Who joins a crowd does not do it at the same moment as the others. True: the list is another one
+// by now.
+Async<bool> Membership::gave_way(int crowd, k8s::ObjectPtr seen) {
+  if (crowd == 0 || gave_way_ || contention_ > 0) co_return false;
+  gave_way_ = true;
+  co_await parts_.time.sleep(std::chrono::duration_cast<Duration>(
+      std::min<Duration>(room_for_one * crowd, most_room) * parts_.random()));
+  co_return object() != seen;
+}
+
 Async<void> Membership::perform(Move move, k8s::ObjectPtr seen) {
   Result<k8s::Object> written = co_await send(move);
   if (!written) {
@@ -101,6 +115,7 @@ Async<void> Membership::perform(Move move, k8s::ObjectPtr seen) {
   LOG_INFO(1, "Updated the list of members",
            {{"object", place_.text()}, {"what", patch ? patch->what : "create and join"}});
   contention_ = 0;
+  gave_way_ = false;
   backoff_.reset();
   write_trouble_.clear();
   informer_.store.note_written(*std::move(written));

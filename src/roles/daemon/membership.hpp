@@ -46,6 +46,7 @@ public:
 
 private:
   Async<Result<void>> keep();
+  Async<bool> gave_way(int crowd, k8s::ObjectPtr seen);
   Async<void> perform(Move move, k8s::ObjectPtr seen);
   Async<void> keep_pace();
   Async<Result<k8s::Object>> send(const Move& move);
@@ -67,6 +68,7 @@ private:
   std::string trouble_ = "the list of members has not been read yet";
   bool joined_ = false;
   std::optional<Instant> displaced_;  // since when the entry has been another pod's
+  bool gave_way_ = false;             // to others that start at the same time
   int contention_ = 0;                // writes refused in a row
   std::uint64_t refused_ = 0;
   std::string write_trouble_;  // of the last write that failed

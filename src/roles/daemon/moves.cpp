@@ -90,13 +90,27 @@ Stuck all_taken(const Circle& circle, const Place& place, const Self& self) {
       self.slots, place.text(), nodes, self.node.value)};
 }
 
+// Whoever joins a clique becomes an owner of it, too. So owners that are still the same mean that
+// no index was taken meanwhile, and members that only turn Ready are not in the way. (One that
+// joins again is an owner already: should it be overlooked, the later one of the two gives way.)
+void guard_by_owners(JsonArray& patch, const k8s::Object& object, const Self& self) {
+  const JsonArray& owners = array_or_empty(object.json(), "metadata/ownerReferences");
+  if (owners.empty() || owns(object, self)) return;
+  patch[0] = {{"op", "test"}, {"path", "/metadata/ownerReferences"}, {"value", owners}};
+}
+
 Move join(const k8s::Object& object, const Circle& circle, const Place& place, const Self& self) {
   const auto index = lowest_free_index(circle.members, self.slots);
   if (!index) return all_taken(circle, place, self);
   const Member own{self.node, self.address, self.clique, *index, false};
   JsonArray patch = append_patch(object, own, place.list);
-  if (place.list == MemberList::clique_daemons) add_owner(patch, object, self);
-  return Patch{std::move(patch), fmt::format("join with index {}", *index)};
+  if (place.list == MemberList::clique_daemons) {
+    guard_by_owners(patch, object, self);
+    add_owner(patch, object, self);
+  }
+  const auto starting = std::ranges::count(circle.members, false, &Member::ready);
+  return Patch{std::move(patch), fmt::format("join with index {}", *index),
+               static_cast<int>(starting)};
 }
 
 // Of two members with one index the later one in the list gives way.

@@ -38,6 +38,7 @@ struct Create {
 struct Patch {
   JsonArray operations;
   std::string what;  // for the log: "join with index 3"
+  int crowd = 0;     // how many others are about to join, as far as can be seen
 };
 // Nothing can be done now; a change of the object is waited for.
 struct Stuck {

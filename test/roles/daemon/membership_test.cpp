@@ -41,6 +41,8 @@ struct World {
 struct Daemon {
   Daemon(World& of, const std::string& node, const std::string& address, Place place,
          unsigned seed = 1)
+      : Daemon(of, self(node, address), std::move(place), seed) {}
+  Daemon(World& of, Self who, Place place, unsigned seed)
       : world(of),
         client(world.api, world.time),
         news(world.loop.get_executor()),
@@ -49,7 +51,7 @@ struct Daemon {
                       return std::uniform_real_distribution<double>(0, 1)(engine);
                     },
                     news, [this] { return ready; }},
-                   std::move(place), self(node, address)) {
+                   std::move(place), std::move(who)) {
     asio::co_spawn(world.loop, membership.run(),
                    asio::bind_cancellation_slot(stop.slot(), asio::detached));
   }
@@ -127,6 +129,43 @@ TEST_CASE("eighteen daemons that join together all get an index with few request
   INFO("requests: " << world.api.asked.size() << " in " << needed.count() / 1000000 << " ms");
   CHECK(world.api.asked.size() <= 18 * 7);
   CHECK(world.api.count("GET") == 18);  // the watch tells the rest
+}
+
+TEST_CASE("daemons of many cliques need no more requests each (report 41)",
+          "[daemon][membership]") {
+  constexpr int cliques_count = 15;
+  constexpr int members_each = 17;
+  World world;
+  world.api.latency = 5ms;
+  std::vector<std::unique_ptr<Daemon>> daemons;
+  std::vector<std::string> paths;
+  for (int c = 0; c < cliques_count; ++c) {
+    Self who = self("n", "10.0.0.1");
+    who.clique.value += std::to_string(c);
+    Place place = clique_place();
+    place.key.name = clique_object_name(who.domain, who.clique);
+    paths.push_back("/apis/resource.nvidia.com/v1beta1/namespaces/nvdra/computedomaincliques/" +
+                    place.key.name);
+    for (int i = 0; i < members_each; ++i) {
+      who.node = NodeName("n" + std::to_string(c) + "-" + std::to_string(i));
+      who.address = "10.0." + std::to_string(c) + "." + std::to_string(i + 1);
+      who.pod_uid = "uid-" + who.node.value;
+      daemons.push_back(
+          std::make_unique<Daemon>(world, who, place, static_cast<unsigned>(daemons.size() + 1)));
+    }
+  }
+  const auto joined = [&] {
+    std::size_t count = 0;
+    for (const std::string& path : paths)
+      if (world.api.objects.contains(path))
+        count += read_members(world.api.objects.at(path), MemberList::clique_daemons).all.size();
+    return count;
+  };
+  for (Duration needed{}; joined() < daemons.size() && needed < 20s; needed += 1ms) world.run(1ms);
+  CHECK(joined() == daemons.size());
+  world.run(100ms);
+  INFO("requests: " << world.api.asked.size());
+  CHECK(world.api.asked.size() <= daemons.size() * 7);
 }
 
 TEST_CASE("eighteen daemons that stop together are all gone in time", "[daemon][membership]") {

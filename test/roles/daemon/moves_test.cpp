@@ -52,12 +52,21 @@ TEST_CASE("the first daemon makes the clique and joins it in one request", "[dae
   CHECK_FALSE(members.all[0].ready);
 }
 
-TEST_CASE("a daemon joins with the lowest free index, guarded by the version", "[daemon][moves]") {
-  const k8s::Object clique = clique_with({entry("b", "10.0.0.2", 0), entry("c", "10.0.0.3", 2)});
+TEST_CASE("a daemon joins with the lowest free index, unless somebody has joined meanwhile",
+          "[daemon][moves]") {
+  const k8s::Object clique =
+      clique_with({entry("b", "10.0.0.2", 0, true), entry("c", "10.0.0.3", 2)});
   const Move move = move_at(clique);
   CHECK(patch_of(move).what == "join with index 1");
   CHECK(operations(move) ==
-        "test /metadata/resourceVersion; add /daemons/-; add /metadata/ownerReferences/-");
+        "test /metadata/ownerReferences; add /daemons/-; add /metadata/ownerReferences/-");
+  CHECK(patch_of(move).operations.at(0).at("value") ==
+        *find(clique.json(), "metadata/ownerReferences"));
+  CHECK(patch_of(move).crowd == 1);
+  // Without owners, or as one of them already, the version is all there is.
+  for (const std::vector<std::string>& owners : {std::vector<std::string>{}, {"uid-a", "uid-b"}})
+    CHECK_THAT(operations(move_at(clique_with({entry("b", "10.0.0.2", 0)}, owners))),
+               Catch::StartsWith("test /metadata/resourceVersion; add /daemons/-"));
 }
 
 TEST_CASE("the daemon of a nineteenth node is told that all slots are taken, and by whom",
