@@ -7,6 +7,9 @@
 namespace nvdra::k8s {
 namespace {
 
+constexpr std::chrono::seconds shortest_watch{150};
+constexpr double spread_of_watches = 60;  // seconds; see WatchOptions
+
 // Events in a row that cannot be understood: then it is the connection that is bad.
 constexpr int most_malformed = 100;
 
@@ -20,6 +23,7 @@ bool for_a_human(const boost::system::error_code& code) {
 Reflector::Reflector(Client& client, Time& time, Random random, Scope scope, Store& store)
     : client_(client),
       time_(time),
+      random_(random),
       backoff_({}, std::move(random)),
       scope_(std::move(scope)),
       store_(store) {}
@@ -82,6 +86,9 @@ Async<WatchEnd> Reflector::watch_once() {
   WatchOptions options{.label_selector = scope_.label_selector,
                        .field_selector = scope_.field_selector,
                        .resource_version = version_};
+  // Watches of one process are not all to be opened again at one moment.
+  options.server_limit =
+      shortest_watch + std::chrono::seconds(static_cast<int>(random_() * spread_of_watches));
   auto opened = co_await client_.watch(scope_.type, scope_.space, std::move(options));
   if (opened) {
     end.opened = true;

@@ -47,6 +47,7 @@ private:
 
   Client& client_;
   Time& time_;
+  Random random_;
   Backoff backoff_;
   Scope scope_;
   Store& store_;

@@ -49,7 +49,8 @@ struct World {
   fake::FakeTime time{loop};
   fake::ScriptedTransport api{loop.get_executor(), time};
   Client client{api, time};
-  Informer informer{loop.get_executor(), client, time, [] { return 0.0; }, {.type = pods}};
+  double random = 0;
+  Informer informer{loop.get_executor(), client, time, [this] { return random; }, {.type = pods}};
   asio::cancellation_signal stop;
   bool ended = false;
 
@@ -135,6 +136,20 @@ TEST_CASE("a reflector lists, watches from the list's version and applies what i
   w.time.settle();
   CHECK(w.seen() == "a@12 c@11");
   CHECK(w.informer.trouble().empty());
+}
+
+TEST_CASE("watches last differently long, below the limits of load balancers", "[k8s][reflector]") {
+  struct Row {
+    double random;
+    const char* limit;
+  };
+  const Row row = GENERATE(values<Row>({{0, "timeoutSeconds=150"}, {0.99, "timeoutSeconds=209"}}));
+  World w;
+  w.random = row.random;
+  w.list(listing("10"));
+  w.watch();
+  w.start();
+  CHECK_THAT(w.api.requests.back().target, Catch::EndsWith(row.limit));
 }
 
 TEST_CASE("the version advances with every event and bookmark", "[k8s][reflector]") {
