@@ -202,7 +202,7 @@ cmd_fuzz() { # [TARGET] [SECONDS]: libFuzzer over the parsers
 
 cmd_help() {
   echo "usage: ./dev COMMAND"
-  sed -nE 's/^cmd_([a-z]+)\(\) *\{.*# (.*)$/  \1|\2/p' toolchain/dev.sh | while IFS='|' read -r name text; do
+  sed -nE 's/^cmd_([a-z0-9]+)\(\) *\{.*# (.*)$/  \1|\2/p' toolchain/dev.sh | while IFS='|' read -r name text; do
     printf '  %-10s %s\n' "${name// /}" "$text"
   done
 }
