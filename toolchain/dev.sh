@@ -8,6 +8,9 @@ export CCACHE_BASEDIR="$PWD"
 export CCACHE_MAXSIZE="${CCACHE_MAXSIZE:-4G}"
 export CCACHE_SLOPPINESS=pch_defines,time_macros
 build="${NVDRA_BUILD:-build}"
+# A precompiled header names the files that it was made from. One of another checkout, taken from the cache, would
+# define everything a second time.
+export CCACHE_NAMESPACE="${CCACHE_NAMESPACE:-$PWD}"
 
 say() { printf '==> %s\n' "$*" >&2; }
 die() { printf 'dev: %s\n' "$*" >&2; exit 1; }
