@@ -13,6 +13,16 @@ class Refusals(ChartTest):
         self.refused(sentence, f"{IMEX}.mode=hostManaged")
         self.refused(sentence, f"{IMEX}.mode=hostManaged", "featureGates.HostManagedIMEXDaemon=false")
 
+    def test_the_gate_for_names_is_not_switched_off_alone(self):
+        names, cliques = "featureGates.IMEXDaemonsWithDNSNames", "featureGates.ComputeDomainCliques"
+        sentence = "requires IMEXDaemonsWithDNSNames: to switch that off, add --set featureGates.ComputeDomainCliques=false"
+        self.refused(sentence, f"{names}=false")
+        self.refused(sentence, "featureGates.AllBeta=false", f"{cliques}=true")
+        for legal in ([f"{names}=false", f"{cliques}=false"], ["featureGates.AllBeta=false"],
+                      ["featureGates.AllBeta=false", f"{names}=true"], [f"{cliques}=false"],
+                      [*HOST_MANAGED, f"{names}=false"]):
+            Rendered(legal)
+
     def test_an_unknown_mode_is_quoted_next_to_the_legal_ones(self):
         for mode in ("HostManaged", ""):
             self.refused(f'{IMEX}.mode is "{mode}": it must be "driverManaged" or "hostManaged"', f"{IMEX}.mode={mode}")

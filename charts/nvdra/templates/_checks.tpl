@@ -50,13 +50,18 @@ true
 
 {{- define "nvdra.checkImex" -}}
 {{- $imex := include "nvdra.imex" . | fromYaml -}}
+{{- $gates := default dict .Values.featureGates -}}
+{{- $beta := dig "AllBeta" true $gates -}}
 {{- $mode := get $imex "mode" | toString -}}
 {{- $isolation := get $imex "isolation" | toString -}}
 {{- if not (has $mode (list "driverManaged" "hostManaged")) -}}
 {{- fail (printf "\nresources.computeDomains.imex.mode is %q: it must be \"driverManaged\" or \"hostManaged\"." $mode) -}}
 {{- end -}}
-{{- if and (eq $mode "hostManaged") (ne (get (default dict .Values.featureGates) "HostManagedIMEXDaemon" | toString) "true") -}}
+{{- if and (eq $mode "hostManaged") (ne (get $gates "HostManagedIMEXDaemon" | toString) "true") -}}
 {{- fail "\nresources.computeDomains.imex.mode=hostManaged requires the feature gate HostManagedIMEXDaemon: add --set featureGates.HostManagedIMEXDaemon=true." -}}
+{{- end -}}
+{{- if and (eq $mode "driverManaged") (dig "ComputeDomainCliques" $beta $gates) (not (dig "IMEXDaemonsWithDNSNames" $beta $gates)) -}}
+{{- fail "\nThe feature gate ComputeDomainCliques requires IMEXDaemonsWithDNSNames: to switch that off, add --set featureGates.ComputeDomainCliques=false." -}}
 {{- end -}}
 {{- if eq $isolation "channel" -}}
 {{- fail "\nresources.computeDomains.imex.isolation=channel is not supported yet: use \"domain\"." -}}
