@@ -105,7 +105,7 @@ def digest(data):
 
 def archive(args):
     if not re.fullmatch(r"[a-z0-9][a-z0-9._/:-]*:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}", args.name):
-        die(f"--name {args.name!r} is not REPOSITORY:TAG, for example nvdra:0.1.0")
+        die(f"--name {args.name!r} is not REPOSITORY:TAG in lower case, for example registry.example/nvdra:0.1.0")
     epoch = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
     layers = [layer(root, epoch) for root in args.roots]
     described = json.dumps(config(args, layers, epoch), sort_keys=True).encode()
