@@ -96,7 +96,8 @@ def one(test, build, count):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
-    parser.add_argument("--suite", action="append", default=[])
+    parser.add_argument("--suite", action="append", default=[],
+                        choices=["unit", "loopback", "sandbox", "privileged", "integration"])
     parser.add_argument("--out")
     options = parser.parse_args()
     listing = subprocess.run(["meson", "introspect", "--tests", options.build], check=True,
