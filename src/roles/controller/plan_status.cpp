@@ -48,9 +48,11 @@ Finding judge_members(const Domain& domain, const Membership& members, const Set
   if (members.nodes.size() < wanted)
     return daemons(
         false, "WaitingForNodes",
-        fmt::format("{} of {} nodes (spec.numNodes) have joined: a node joins when a pod "
-                    "with a channel claim of this domain is placed on it",
-                    members.nodes.size(), wanted));
+        fmt::format(
+            "{} of {} nodes (spec.numNodes) have joined: a node joins when a pod "
+            "with a channel claim of this domain is placed on it; those that are placed run "
+            "meanwhile, and for fewer nodes the domain is made anew with numNodes 0",
+            members.nodes.size(), wanted));
   if (members.nodes.empty())
     return daemons(true, "NoDaemonsNeeded",
                    "no node uses the domain: a daemon starts where a pod with a channel claim is "

@@ -211,7 +211,7 @@ void Reconciler::tell_of_use(const std::string& uid, const Action& action) {
   std::vector<std::string_view> names;
   for (const k8s::ObjectPtr& node : unlabel->nodes)
     if (names.size() < 5) names.push_back(node->name());
-  events_.record(k8s::EventType::normal, k8s::reference_of(*domain), "DeletedInUse",
+  events_.record(k8s::EventType::warning, k8s::reference_of(*domain), "DeletedInUse",
                  fmt::format("deleted while in use on {} node(s) ({}{}): pods that still run there "
                              "lose their IMEX domain",
                              unlabel->nodes.size(), fmt::join(names, ", "),
