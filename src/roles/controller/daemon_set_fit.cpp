@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <span>
 
 namespace nvdra::roles::controller {
 namespace {
@@ -50,17 +51,10 @@ bool says_something(const Json* value) {
 }
 
 // The fields of `actual` that `wanted` does not have.
-template <class Keys>
-void add_surplus(const Json& actual, const Json& wanted, const Keys& keys,
+void add_surplus(const Json& actual, const Json& wanted, std::span<const char* const> keys,
                  std::vector<std::string>& names) {
-  for (const auto& key : keys)
+  for (const char* key : keys)
     if (says_something(get(actual, key)) && !get(wanted, key)) names.emplace_back(key);
-}
-
-std::vector<std::string> keys_of(const JsonObject& object) {
-  std::vector<std::string> keys;
-  for (const auto& item : object) keys.emplace_back(item.key());
-  return keys;
 }
 
 // What is set beyond the wanted template, as far as it matters. Both have one container.
@@ -72,12 +66,14 @@ std::vector<std::string> surplus(const Json& actual, const Json& wanted) {
   const Json& now = first_container(actual);
   const Json& then = first_container(wanted);
   add_surplus(now, then, container_fields, names);
-  std::vector<std::string> amounts;
-  for (const char* path : {"resources/limits", "resources/requests"}) {
-    const JsonObject& there = object_or_empty(now, path);
-    add_surplus(Json(there), Json(object_or_empty(then, path)), keys_of(there), amounts);
-  }
-  if (!amounts.empty()) names.emplace_back("resources");
+  const bool amounts = std::ranges::any_of(
+      std::array{"resources/limits", "resources/requests"}, [&](const char* path) {
+        const JsonObject& asked = object_or_empty(then, path);
+        return std::ranges::any_of(object_or_empty(now, path), [&](const auto& item) {
+          return says_something(&item.value()) && !asked.contains(item.key());
+        });
+      });
+  if (amounts) names.emplace_back("resources");
   return names;
 }
 
@@ -144,8 +140,9 @@ bool daemon_set_made_for(const k8s::Object& object, const DomainUid& uid) {
 
 Fit fit(const k8s::Object& actual, const Json& wanted) {
   const Json* written = actual.annotation(template_digest_annotation);
-  bool complete =
-      contains(pod_template(actual.json()), pod_template(respelled(wanted, actual.json())));
+  const Json& now = pod_template(actual.json());
+  bool complete = contains(now, pod_template(wanted)) ||
+                  contains(now, pod_template(respelled(wanted, actual.json())));
   if (complete && (!written || surplus(actual.json(), wanted).empty())) return Fit::same;
   const Json& digest = wanted.at("metadata").at("annotations").at(template_digest_annotation);
   return written && *written == digest ? Fit::edited : Fit::outdated;

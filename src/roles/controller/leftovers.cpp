@@ -1,6 +1,6 @@
 #include "roles/controller/leftovers.hpp"
 
-#include "roles/common/names.hpp"
+#include "roles/common/clique.hpp"
 #include "roles/controller/plan_parts.hpp"
 
 #include <fmt/format.h>
@@ -14,11 +14,6 @@ namespace {
 
 constexpr std::size_t most_domains = 10;
 constexpr std::size_t most_nodes = 3;
-
-DomainUid labelled(const k8s::Object& object) {
-  const Json* label = object.label(domain_label);
-  return DomainUid(label && label->is_string() ? std::string(label->get_string()) : std::string());
-}
 
 // "a, b, c and 4 more"
 std::string first_of(const std::vector<std::string>& names, std::size_t most) {
@@ -46,16 +41,15 @@ std::string told(const Daemons& daemons) {
 std::map<std::string, Daemons> daemons_of(const Inventory& seen, const Settings& settings) {
   std::map<std::string, Daemons> found;
   for (const k8s::ObjectPtr& object : seen.templates) {
-    DomainUid uid = labelled(*object);
-    if (made_for(*object, uid) && !is_target(*object, target_workload) &&
-        is_daemon_template(*object, uid, settings.spaces))
+    DomainUid uid = domain_of(*object);
+    if (made_for(*object, uid) && is_daemon_template(*object, uid, settings.spaces))
       found[uid.value].objects.push_back("ResourceClaimTemplate " + object->key().text());
   }
   for (const k8s::ObjectPtr& object : seen.daemon_sets)
-    if (DomainUid uid = labelled(*object); daemon_set_made_for(*object, uid))
+    if (DomainUid uid = domain_of(*object); daemon_set_made_for(*object, uid))
       found[uid.value].objects.push_back("DaemonSet " + object->key().text());
   for (const k8s::ObjectPtr& object : seen.nodes)
-    if (DomainUid uid = labelled(*object); !uid.value.empty())
+    if (DomainUid uid = domain_of(*object); !uid.value.empty())
       found[uid.value].nodes.emplace_back(object->name());
   return found;
 }
@@ -101,7 +95,7 @@ Leftovers find_leftovers(const Inventory& seen, const Settings& settings) {
   std::set<std::string> uids;
   for (const auto& [uid, each] : daemons) uids.insert(uid);
   for (const k8s::ObjectPtr& object : seen.templates)
-    if (DomainUid uid = labelled(*object); made_for(*object, uid)) uids.insert(uid.value);
+    if (DomainUid uid = domain_of(*object); made_for(*object, uid)) uids.insert(uid.value);
   for (const k8s::ObjectPtr& object : seen.domains) {
     const std::string uid(object->uid());
     uids.erase(uid);

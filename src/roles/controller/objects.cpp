@@ -85,8 +85,7 @@ bool contains(const Json& actual, const Json& wanted) {
 }
 
 bool made_for(const k8s::Object& object, const DomainUid& uid) {
-  const Json* label = object.label(domain_label);
-  if (!label || !label->is_string() || label->get_string() != uid.value) return false;
+  if (!object.label(domain_label) || object.label_text(domain_label) != uid.value) return false;
   if (!object.has_finalizer(finalizer) && !object.deleting()) return false;
   std::string_view made_as = object.annotation_text(made_as_annotation);
   if (!made_as.empty() && made_as != object.key().text()) return false;
@@ -103,13 +102,12 @@ bool is_workload_template(const k8s::Object& object, const Domain& domain) {
 
 bool is_daemon_template(const k8s::Object& object, const DomainUid& uid,
                         const std::vector<std::string>& spaces) {
-  return object.name() == daemon_object_name(uid) &&
+  return object.name() == daemon_object_name(uid) && !is_target(object, target_workload) &&
          std::ranges::find(spaces, object.space()) != spaces.end();
 }
 
 bool is_target(const k8s::Object& object, std::string_view target) {
-  const Json* label = object.label(target_label);
-  return label && label->is_string() && label->get_string() == target;
+  return object.label_text(target_label) == target;
 }
 
 }  // namespace nvdra::roles::controller

@@ -74,8 +74,7 @@ std::vector<k8s::ObjectPtr> own_daemon_templates(const Observed& observed, const
                                                  const Settings& settings) {
   std::vector<k8s::ObjectPtr> ours = observed.templates;
   std::erase_if(ours, [&](const k8s::ObjectPtr& object) {
-    return !is_daemon_template(*object, uid, settings.spaces) ||
-           is_target(*object, target_workload);
+    return !is_daemon_template(*object, uid, settings.spaces);
   });
   return ours;
 }
