@@ -19,7 +19,8 @@ public:
   Duration gather(const std::string& domain, Instant now);
 
 private:
-  std::map<std::string, Instant> last_;  // event of each domain, not older than `memory`
+  std::map<std::string, Instant> last_;  // event of each domain
+  Instant swept_{};                      // when those older than `memory` were dropped last
 };
 
 }  // namespace nvdra::roles::controller
