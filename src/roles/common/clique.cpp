@@ -91,8 +91,14 @@ JsonArray remove_patch(const Member& member, MemberList list) {
   return {still_the_node(member, list), operation("remove", place(member, list))};
 }
 
-JsonArray append_patch(const k8s::Object& object, const Member& member, MemberList list) {
-  JsonArray patch{operation("test", "/metadata/resourceVersion", Json(object.version()))};
+Json version_test(const k8s::Object& object) {
+  return operation("test", "/metadata/resourceVersion", Json(object.version()));
+}
+
+JsonArray append_patch(const k8s::Object& object, const Member& member, MemberList list,
+                       Json guard) {
+  JsonArray patch;
+  patch.push_back(std::move(guard));
   std::string pointer(members_pointer(list));
   Json entry = member_entry(member, list);
   if (const Json* there = find(object.json(), list_path(list)); there && there->is_array()) {

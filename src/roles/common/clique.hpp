@@ -51,9 +51,12 @@ std::string_view members_pointer(MemberList list);
 JsonArray set_status_patch(const Member& member, MemberList list, bool ready);
 JsonArray replace_patch(const Member& member, MemberList list);
 JsonArray remove_patch(const Member& member, MemberList list);
-// Appends the entry, or makes the array with it; guarded by the object's resourceVersion, so that
-// no two daemons take one index.
-JsonArray append_patch(const k8s::Object& object, const Member& member, MemberList list);
+// A JSON patch operation that fails when the object is not the version that was read.
+Json version_test(const k8s::Object& object);
+// Appends the entry, or makes the array with it. `guard` is a `test` that fails once another member
+// may have taken the index.
+JsonArray append_patch(const k8s::Object& object, const Member& member, MemberList list,
+                       Json guard);
 
 // The lowest index >= 0 that no member (of member.clique's kind: all of `members`) has and that is
 // below `limit`; nullopt when all are taken.

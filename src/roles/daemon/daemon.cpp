@@ -171,11 +171,10 @@ Circle Daemon::circle() const {
   return object ? circle_of(*object, membership_.place().list, config_.clique) : Circle{};
 }
 
-Facts Daemon::facts() const {
+Facts Daemon::facts(const Circle& members) const {
   Facts facts;
   facts.membership_trouble = membership_.trouble();
   facts.files_trouble = arrangement_.trouble();
-  const Circle members = circle();
   const Member* own = members.own(membership_.self());
   if (own && own->ip == config_.pod_ip) facts.index = own->index;
   facts.applied = arrangement_.applied();
@@ -186,19 +185,21 @@ Facts Daemon::facts() const {
   facts.child_trouble = child_trouble_;
   facts.identified = config_.names() ? identified_ : std::nullopt;
   facts.answer = state_.answer();
-  facts.unconnected = connection_trouble(connections_.faults(), members);
   return facts;
 }
 
 Verdict Daemon::verdict() const {
-  return judge(facts());
+  const Circle members = circle();
+  Facts known = facts(members);
+  known.unconnected = connection_trouble(connections_.faults(), members);
+  return judge(known);
 }
 
 std::optional<std::int64_t> Daemon::id_with_peers() const {
-  Facts known = facts();
-  known.unconnected.clear();
-  if (!judge(known).ready || circle().members.size() < 2 || is_loopback(config_.pod_ip))
-    return std::nullopt;
+  const Circle members = circle();
+  if (members.members.size() < 2 || is_loopback(config_.pod_ip)) return std::nullopt;
+  const Facts known = facts(members);
+  if (!judge(known).ready) return std::nullopt;
   if (identified_) return identified_;
   return config_.names() ? known.index : std::nullopt;
 }
@@ -207,7 +208,7 @@ std::optional<std::int64_t> Daemon::id_with_peers() const {
 void Daemon::note_connections() {
   if (!connections_.faults().empty()) {
     LOG_WARNING("nvidia-imex is READY but not connected with READY peers",
-                {{"why", facts().unconnected}});
+                {{"why", connection_trouble(connections_.faults(), circle())}});
     refresher_.want();
   }
   news_.notify();

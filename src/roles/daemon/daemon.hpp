@@ -46,7 +46,7 @@ public:
   const imex::Refresher& refresher() const { return refresher_; }
 
 private:
-  Facts facts() const;
+  Facts facts(const Circle& members) const;  // without the connections
   Circle circle() const;
   void note_connections();
   Async<Result<void>> run_tasks(TaskGroup& tasks);

@@ -1,7 +1,7 @@
 // Membership: keeps this daemon's entry in the list of members, and knows the others.
 //
 // N daemons that join together need a number of requests that grows with N, not with its square:
-// the list is only written from the version that the watch has shown last, a refused write is
+// the list is only written from what the watch has shown last, a refused write is
 // tried again after a random pause that grows with each refusal, and the state between is taken
 // from the watch, not asked for. Making the clique and joining it is one request. Whoever undoes
 // these writes does not make it write without a pause.

@@ -42,9 +42,7 @@ void add_owner(JsonArray& patch, const k8s::Object& object, const Self& self) {
 }
 
 JsonArray guarded(const k8s::Object& object, JsonArray patch) {
-  patch.insert(
-      patch.begin(),
-      Json{{"op", "test"}, {"path", "/metadata/resourceVersion"}, {"value", object.version()}});
+  patch.insert(patch.begin(), version_test(object));
   return patch;
 }
 
@@ -93,21 +91,19 @@ Stuck all_taken(const Circle& circle, const Place& place, const Self& self) {
 // Whoever joins a clique becomes an owner of it, too. So owners that are still the same mean that
 // no index was taken meanwhile, and members that only turn Ready are not in the way. (One that
 // joins again is an owner already: should it be overlooked, the later one of the two gives way.)
-void guard_by_owners(JsonArray& patch, const k8s::Object& object, const Self& self) {
+Json nobody_joined(const k8s::Object& object, const Place& place, const Self& self) {
   const JsonArray& owners = array_or_empty(object.json(), "metadata/ownerReferences");
-  if (owners.empty() || owns(object, self)) return;
-  patch[0] = {{"op", "test"}, {"path", "/metadata/ownerReferences"}, {"value", owners}};
+  if (place.list == MemberList::domain_nodes || owners.empty() || owns(object, self))
+    return version_test(object);
+  return {{"op", "test"}, {"path", "/metadata/ownerReferences"}, {"value", owners}};
 }
 
 Move join(const k8s::Object& object, const Circle& circle, const Place& place, const Self& self) {
   const auto index = lowest_free_index(circle.members, self.slots);
   if (!index) return all_taken(circle, place, self);
   const Member own{self.node, self.address, self.clique, *index, false};
-  JsonArray patch = append_patch(object, own, place.list);
-  if (place.list == MemberList::clique_daemons) {
-    guard_by_owners(patch, object, self);
-    add_owner(patch, object, self);
-  }
+  JsonArray patch = append_patch(object, own, place.list, nobody_joined(object, place, self));
+  if (place.list == MemberList::clique_daemons) add_owner(patch, object, self);
   const auto starting = std::ranges::count(circle.members, false, &Member::ready);
   return Patch{std::move(patch), fmt::format("join with index {}", *index),
                static_cast<int>(starting)};

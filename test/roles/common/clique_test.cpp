@@ -80,7 +80,8 @@ TEST_CASE("a change of one entry is guarded by its node name", "[roles][clique]"
 
 TEST_CASE("a new entry is guarded by the version of the object", "[roles][clique]") {
   Member member{NodeName("n"), "10.0.0.3", CliqueId("c.1"), 1, false};
-  CHECK(to_text(append_patch(clique(two_members), member, MemberList::clique_daemons)) ==
+  const k8s::Object there = clique(two_members);
+  CHECK(to_text(append_patch(there, member, MemberList::clique_daemons, version_test(there))) ==
         R"([{"op":"test","path":"/metadata/resourceVersion","value":"7"},)"
         R"({"op":"add","path":"/daemons/-","value":{"nodeName":"n","ipAddress":"10.0.0.3",)"
         R"("cliqueID":"c.1","index":1,"status":"NotReady"}}])");
@@ -88,8 +89,8 @@ TEST_CASE("a new entry is guarded by the version of the object", "[roles][clique
 
 TEST_CASE("the first entry makes the list, and the status around it", "[roles][clique]") {
   Member member{NodeName("n"), "10.0.0.3", CliqueId(), -1, false};
-  JsonArray patch = append_patch(clique(R"({"metadata": {"resourceVersion": "1"}})"), member,
-                                 MemberList::domain_nodes);
+  const k8s::Object there = clique(R"({"metadata": {"resourceVersion": "1"}})");
+  JsonArray patch = append_patch(there, member, MemberList::domain_nodes, version_test(there));
   CHECK(to_text(patch) ==
         R"([{"op":"test","path":"/metadata/resourceVersion","value":"1"},)"
         R"({"op":"add","path":"/status","value":{"status":"NotReady"}},)"
