@@ -99,16 +99,19 @@ Async<Result<void>> CleanUp::watch_domains() {
   for (;;) {
     auto seen = parts_.news.count();
     co_await driver_.keep_node();
-    Result<void> dropped = co_await drop_directories();
-    if (!dropped) complain(dropped.error());
+    auto left = orphans();
+    Result<void> dropped = ok();
+    if (left && !left->empty()) {
+      dropped = co_await drop_directories();
+      if (!dropped) complain(dropped.error());
+      left = orphans();
+    }
     // That the domains can be told again is no news.
-    const auto left = orphans();
     const bool unfinished = !dropped || !left || !left->empty();
     if (!unfinished) pauses.reset();
     // Of what kept them there may be no news.
     const Duration pause = unfinished ? pauses.next(parts_.time.now()) : pace_.idle;
-    const bool news = co_await parts_.news.wait_for(parts_.time, pause, seen);
-    (void)news;
+    co_await parts_.news.wait_for(parts_.time, pause, seen);
     co_await parts_.time.sleep(unfinished ? pace_.settle_after_failure : pace_.settle);
   }
 }

@@ -23,17 +23,13 @@ k8s::ObjectPtr clique_for(const std::vector<k8s::ObjectPtr>& cliques, const Node
   auto names_node = [&](const k8s::ObjectPtr& clique) {
     return read_members(clique->json(), MemberList::clique_daemons).of(node) != nullptr;
   };
-  k8s::ObjectPtr best;
-  bool best_names = false;
-  for (const k8s::ObjectPtr& each : cliques) {
-    bool names = names_node(each);
-    bool better =
-        !best || (names != best_names ? names : k8s::newer(each->version(), best->version()));
-    if (!better) continue;
-    best = each;
-    best_names = names;
-  }
-  return best;
+  auto best = std::ranges::max_element(cliques,
+                                       [&](const k8s::ObjectPtr& one, const k8s::ObjectPtr& other) {
+                                         const bool named = names_node(one);
+                                         if (named != names_node(other)) return !named;
+                                         return k8s::newer(other->version(), one->version());
+                                       });
+  return best == cliques.end() ? nullptr : *best;
 }
 
 DomainGate::DomainGate(Parts parts, DomainGateConfig config)
@@ -125,8 +121,10 @@ Async<std::optional<Trouble>> DomainGate::find_member(DomainUid domain, Sight* s
       sight->source = clique_text(clique->key());
       Members members = read_members(clique->json(), MemberList::clique_daemons);
       const Member* own = members.of(config_.node);
-      if (own) sight->member = *own;
-      if (own) co_return std::nullopt;
+      if (own) {
+        sight->member = *own;
+        co_return std::nullopt;
+      }
     }
     if (unknown || opening || clique) co_return unknown;
   }

@@ -20,14 +20,15 @@ JsonObject metadata_of(const Json& domain) {
   return kept;
 }
 
+// Of what is kept; namespace and name are those of the cache's entry.
 bool is_news(const k8s::ObjectPtr& before, const k8s::ObjectPtr& after) {
   if (!before || !after) return true;
-  auto without_version = [](const k8s::Object& object) {
-    Json json = object.json();
-    json.at("metadata").get_object().erase("resourceVersion");
-    return json;
+  auto same = [&](std::string_view path) {
+    const Json* old = find(before->json(), path);
+    const Json* now = find(after->json(), path);
+    return old && now ? *old == *now : old == now;
   };
-  return without_version(*before) != without_version(*after);
+  return !same("metadata/uid") || !same("metadata/deletionTimestamp") || !same("status");
 }
 
 Attempt<k8s::ObjectPtr> in_namespace(k8s::ObjectPtr domain, const std::string& space) {
