@@ -86,8 +86,7 @@ Async<void> ChildState::pause(std::uint64_t seen) {
   const Duration deaf = std::min(whole, ready ? at_least_ready : at_least);
   co_await time_.sleep(deaf);
   if (whole == deaf) co_return;
-  const bool early = co_await stirred_.wait_for(time_, whole - deaf, seen);
-  (void)early;
+  co_await stirred_.wait_for(time_, whole - deaf, seen);
 }
 
 void ChildState::learn(std::optional<Answer> answer) {

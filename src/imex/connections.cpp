@@ -101,8 +101,7 @@ Async<Result<void>> Connections::run() {
     co_await look(*own);
     co_await parts_.time.sleep(between_looks);
     if (!doubts_.empty()) continue;
-    const bool early = co_await parts_.news.wait_for(parts_.time, calm_look - between_looks, seen);
-    (void)early;
+    co_await parts_.news.wait_for(parts_.time, calm_look - between_looks, seen);
   }
 }
 

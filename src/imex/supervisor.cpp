@@ -101,8 +101,7 @@ Async<void> Supervisor::round() {
       if (!step.look_again) {
         co_await wake_.wait(seen);
       } else {
-        const bool early = co_await wake_.wait_for(time_, *step.look_again - time_.now(), seen);
-        (void)early;
+        co_await wake_.wait_for(time_, *step.look_again - time_.now(), seen);
       }
   }
 }

@@ -36,8 +36,7 @@ Async<std::string> WorkQueue::next() {
     std::optional<Duration> limit = until_due();
     if (limit) {
       // A time-out is news too: a key has become due.
-      const bool woken = co_await changed_.wait_for(time_, *limit, seen);
-      (void)woken;
+      co_await changed_.wait_for(time_, *limit, seen);
     } else {
       co_await changed_.wait(seen);
     }

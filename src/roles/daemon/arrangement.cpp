@@ -80,8 +80,7 @@ Async<Result<void>> Arrangement::run() {
     if (arranged) done = object;
     LOG_INFO(1, log::Plain{"Wait for updated ComputeDomainDaemonInfo list"});
     if (arranged) continue;
-    const bool early = co_await parts_.news.wait_for(parts_.time, try_again, seen);
-    (void)early;
+    co_await parts_.news.wait_for(parts_.time, try_again, seen);
   }
 }
 

@@ -82,8 +82,7 @@ Async<void> Herald::follow(Event* news, std::function<Verdict()> verdict) {
     }
     const Duration left = held.ready ? Duration{} : since + patience_with(held) - time_.now();
     if (left <= Duration{}) break;
-    const bool early = co_await news->wait_for(time_, left, seen);
-    (void)early;
+    co_await news->wait_for(time_, left, seen);
   }
   co_await write(told(held));
   co_await time_.sleep(between_writes);

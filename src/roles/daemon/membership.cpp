@@ -91,8 +91,7 @@ Async<void> Membership::wait(const Stuck* stuck, std::uint64_t news) {
     co_return;
   }
   const Duration left = *displaced_ + reclaim_after - parts_.time.now();
-  const bool early = co_await parts_.news.wait_for(parts_.time, left, news);
-  (void)early;
+  co_await parts_.news.wait_for(parts_.time, left, news);
 }
 
 // Who joins a crowd does not do it at the same moment as the others. True: the list is another one

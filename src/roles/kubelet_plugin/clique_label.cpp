@@ -56,8 +56,8 @@ Async<Result<void>> CliqueLabel::run() {
     Instant again = time_.now() + pause;
     // News come in bursts, and most of them are not about the clique.
     while (time_.now() < again && (!applied || facts_.clique() == known)) {
-      const bool woken = co_await news_.wait_for(time_, again - time_.now(), news_.count());
-      (void)woken;  // a time-out only means: look again
+      // A time-out only means: look again.
+      co_await news_.wait_for(time_, again - time_.now(), news_.count());
       if (!applied) break;
     }
     co_await time_.sleep(1s);
