@@ -113,14 +113,19 @@ def taken_port(pod, port):
         taker.wait()
 
 
+def kill_imex(container):
+    """Kills the container's nvidia-imex; returns when another one runs."""
+    (old,) = named(container, "nvidia-imex")
+    os.kill(old, signal.SIGKILL)
+    wait("another nvidia-imex", lambda: named(container, "nvidia-imex") not in ([], [old]), 20)
+
+
 @test
 def IMEX_that_crashes_once_is_started_again_and_the_workload_runs_on(world):
     domain, found = form(world, "node-1", "node-2")
     container = found[NODE]["status"]["containerStatuses"][0]["containerID"]
-    (old,) = named(container, "nvidia-imex")
     with undisturbed(world, "domain-node-1", "domain-node-2"):
-        os.kill(old, signal.SIGKILL)
-        wait("another nvidia-imex", lambda: named(container, "nvidia-imex") not in ([], [old]), 20)
+        kill_imex(container)
         wait_daemons(world, domain, ("node-1", "node-2"), 20)
         wait_members_ready(world, domain, ("node-1", "node-2"))
         wait_fabric(world, domain, ("node-1", "node-2"))
@@ -141,9 +146,7 @@ def files_of_a_host_service_in_the_container_are_not_read(world):
     check(refused.returncode != 0 and "no configuration" in refused.stdout + refused.stderr,
           f"nvidia-imex reads other files by itself: {refused}")
     with undisturbed(world, "domain-node-1", "domain-node-2"):
-        (old,) = named(container, "nvidia-imex")
-        os.kill(old, signal.SIGKILL)
-        wait("another nvidia-imex", lambda: named(container, "nvidia-imex") not in ([], [old]), 20)
+        kill_imex(container)
         wait_members_ready(world, domain, ("node-1", "node-2"))
         wait_fabric(world, domain, ("node-1", "node-2"))
         wait_status(world, "domain", "Ready")
@@ -192,8 +195,7 @@ def a_member_with_another_nodes_file_is_refused_and_told(world):
     with undisturbed(world, "domain-node-1", "domain-node-2"):
         nodes = container_path(main_process(container), "/imexd/nodes.cfg")
         nodes.write_text(nodes.read_text() + "compute-domain-daemon-of-another-release\n")
-        (old,) = named(container, "nvidia-imex")
-        os.kill(old, signal.SIGKILL)
+        kill_imex(container)
         began = time.monotonic()
         wait_reason(world, "domain", "refuses", "node-1", "node-2", "MISMATCH", "one release", seconds=120)
         seconds = time.monotonic() - began
